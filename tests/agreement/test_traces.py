@@ -24,7 +24,6 @@ def data(capture: bytes) -> list[Departure]:
         ("cubic", "pfifo limit 30p", "4mbit", 1600),
         ("bbr", "pfifo limit 30p", "4mbit", 2000),
         ("reno", "fq_codel", "4mbit", 1650),
-        ("bbr", "codel", "10mbit", 250),
     ],
 )
 def test_a_flow_departs_as_in_linux(
