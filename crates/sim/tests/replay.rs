@@ -102,7 +102,7 @@ fn the_same_run_twice_and_on_other_threads() {
 /// values.
 const GOLDEN: &[(&str, &str)] = &[
     ("udp", "cc5d63245d55b9da1ced262a95af2ced"),
-    ("streams", "d93d9e436a16f7e97ca924459d5ec5f9"),
+    ("streams", "04d41d43ee30c566c84aa5aa5ae22381"),
     ("pfifo", "d40a267569a711a055e9033ac2f11a55"),
     ("codel", "7c07f2dde2700f6af015bee072fc7993"),
     ("fq_codel", "a372682ee57cb244ab3ac5f89191003f"),
