@@ -254,7 +254,9 @@ def test_the_sockets_of_hosts_have_memory(kernel: Kernel, monkeypatch: pytest.Mo
         deep.run(1, engine=LinuxEngine(kernel))
 
 
-@pytest.mark.parametrize("words", ["reno sndbuf 256kb", "cubic sndbuf 64kb", "bbr sndbuf 256kb"])
+@pytest.mark.parametrize(
+    "words", ["reno sndbuf 256kb", "cubic sndbuf 64kb", "cubic sndbuf 150kb", "bbr sndbuf 256kb"]
+)
 def test_the_send_buffer_limits_a_flow(kernel: Kernel, words: str) -> None:
     """As in the simulator; Linux looks at the buffer only when it begins a super-packet."""
     line = {"from": "a", "to": "b", "rate": "100mbit", "netem": "delay 20ms"}

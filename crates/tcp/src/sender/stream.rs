@@ -392,6 +392,31 @@ mod tests {
         assert_eq!(end, space.nxt + 11 * 45 * mss);
     }
 
+    proptest! {
+        /// However the data leave and are acknowledged, a writer looks at a buffer that is as large
+        /// as it may become: it has at most one super-packet more in memory.
+        #[test]
+        fn a_full_buffer_stops_the_writer(
+            buffer in 10_000u64..2_000_000,
+            steps in prop::collection::vec((0u64..300, 0u64..30), 1..200),
+        ) {
+            let mss = 1448;
+            let mut stream = Stream::new(buffer, false).counting(true);
+            let mut space = space(1 << 30);
+            stream.write_unlimited();
+            for (sent, acked) in steps {
+                for _ in 0..sent {
+                    stream.fill(&space, mss, 16, CWND);
+                    let Some((len, _)) = stream.next(&space, mss, true, false) else { break };
+                    space.nxt += len;
+                }
+                space.una = space.nxt.min(space.una + acked * mss);
+                let held = stream.memory.as_ref().unwrap().filled.max(space.nxt) - space.una;
+                prop_assert!(held <= buffer + SUPER_BYTES, "{held} {buffer}");
+            }
+        }
+    }
+
     /// A window of 65160 bytes: super-packets of 22 segments. Ten segments of the first one leave
     /// before it is complete again, so it ends after 32. A writer that waits sets PSH.
     #[test]
