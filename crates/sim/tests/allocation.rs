@@ -9,15 +9,20 @@ use sojourn_plan::{Link, Plan, Transport};
 use sojourn_sim::Control;
 use sojourn_units::Nanos;
 use std::alloc::{GlobalAlloc, Layout, System};
-use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 struct Counting;
 
 static CALLS: AtomicU64 = AtomicU64::new(0);
 static BYTES: AtomicU64 = AtomicU64::new(0);
-/// Held by the running test: the counters count the allocations of the whole process.
+/// Held by the running test from its beginning to its end: the counters count the allocations of the
+/// whole process.
 static ALONE: Mutex<()> = Mutex::new(());
+
+fn alone() -> MutexGuard<'static, ()> {
+    ALONE.lock().unwrap_or_else(PoisonError::into_inner)
+}
 
 // SAFETY: all calls are passed to the system's allocator unchanged.
 unsafe impl GlobalAlloc for Counting {
@@ -39,7 +44,6 @@ static ALLOCATOR: Counting = Counting;
 
 /// Returns the number of allocations and of events in the second half of a run.
 fn second_half(plan: &Plan) -> (u64, u64) {
-    let _alone = ALONE.lock().unwrap();
     let (mut half, mut end) = (None, (0, 0));
     sojourn_sim::run(plan, 1, &mut |progress| {
         let now = (CALLS.load(Relaxed), progress.events);
@@ -56,6 +60,7 @@ fn second_half(plan: &Plan) -> (u64, u64) {
 
 #[test]
 fn no_allocation_in_steady_state() {
+    let _alone = alone();
     for queue in [
         "pfifo limit 300p",
         "codel",
@@ -94,7 +99,7 @@ fn no_allocation_in_steady_state() {
 /// copy.
 #[test]
 fn no_allocation_on_a_path() {
-    let _alone = ALONE.lock().unwrap();
+    let _alone = alone();
     for queue in ["pfifo limit 300p", "codel ecn", "fq_codel", "pie", "dualpi2", "sfq"] {
         let first = Params::parse("100mbit", "delay 5ms 1ms loss 1% corrupt 1%", queue).unwrap();
         let second = Params::parse("90mbit", "delay 5ms", queue).unwrap();
@@ -124,6 +129,7 @@ fn no_allocation_on_a_path() {
 /// The hosts' own `fq` queues pace the senders.
 #[test]
 fn no_allocation_behind_a_host_s_fq() {
+    let _alone = alone();
     let mut plan = Dumbbell::new(10, 100_000_000, 10 * MS, "pfifo limit 300p")
         .group("ftp", 10, tcp("cubic"), "bulk")
         .group("cbr", 2, Transport::Udp, "cbr rate 5mbit")
@@ -145,7 +151,6 @@ fn no_allocation_behind_a_host_s_fq() {
 /// both runs: eleven packets of each flow fill the network's tables.
 fn bytes_a_flow(one_way: Nanos, transport: &Transport, app: &str, milliseconds: u64) -> u64 {
     let held = |flows: u32| {
-        let _alone = ALONE.lock().unwrap();
         let mut plan = Dumbbell::new(0, 100_000_000_000, 2 * one_way, "pfifo limit 1000000p")
             .group("flows", flows, transport.clone(), app)
             .plan;
@@ -168,6 +173,7 @@ fn bytes_a_flow(one_way: Nanos, transport: &Transport, app: &str, milliseconds: 
 /// data.
 #[test]
 fn an_idle_connection_takes_little() {
+    let _alone = alone();
     let write = "cbr rate 800bit payload 1000";
     let [tcp, udp] = [tcp("cubic initial_rto 10s"), Transport::Udp]
         .map(|transport| bytes_a_flow(MS, &transport, write, 3_000));
@@ -178,6 +184,7 @@ fn an_idle_connection_takes_little() {
 /// The handshake ends after 4 s, and the initial window arrives after 6 s.
 #[test]
 fn a_flow_with_ten_packets_in_flight_takes_few_kilobytes() {
+    let _alone = alone();
     let each = bytes_a_flow(2_000 * MS, &tcp("cubic initial_rto 10s"), "bulk", 5_500);
     println!("{each} bytes a flow");
     assert!(each <= 4_700, "{each} bytes a flow");

@@ -157,7 +157,8 @@ class Runner:
         self.events = 0
         # Runs are made in the order of seeds. Runs with different levels take different times, so
         # in the order of levels the progress would not be proportional to time.
-        self._waiting = deque(sorted(missing, key=lambda task: task.seed))
+        self._order = sorted(missing, key=lambda task: task.seed)
+        self._waiting = deque(self._order)
         self._threads: list[threading.Thread] = []
         self._surplus = 0
         self._active = 0
@@ -194,7 +195,8 @@ class Runner:
         """Makes all runs; returns when all are finished, or when `report` has stopped the study.
 
         `report` is called every `every` seconds. Raises the first failure; failures of a user's
-        policy are raised as `PolicyFault` when all other runs are finished.
+        policy are raised as `PolicyFault` when all other runs are finished. It names the first run
+        in the order of seeds, whichever failed first.
         """
         try:
             self._watch(report, every)
@@ -209,7 +211,7 @@ class Runner:
             raise self._failure
         if self._faults:
             more = f"\n{len(self._faults)} runs failed" if len(self._faults) > 1 else ""
-            first = next(iter(self._faults.values()))
+            first = next(self._faults[t.key] for t in self._order if t.key in self._faults)
             raise PolicyFault(f"{first}{more}", frozenset(self._faults)) from first
         if report is not None:
             report(self.progress())
