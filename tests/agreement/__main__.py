@@ -1,9 +1,9 @@
 """Compares the simulator with Linux in cells drawn at random, and records the result.
 
-`python -m tests.agreement FOLDER [--drawing SEED] [--cells N] [--most SECONDS] [--minutes M]
+`python -m tests.agreement FOLDER [--drawings SEED...] [--cells N] [--most SECONDS] [--minutes M]
 [--record] [--trees] [--wire HZ]`
 
-The cells are the first N of a drawing of `population` that cost Linux at most so many processor
+The cells are the first N of each drawing of `population` that cost Linux at most so many processor
 seconds a run and whose kernel exists on this machine. Runs are kept in FOLDER, a line of JSON each,
 so the same command continues where it stopped, also with larger numbers. All cells are judged with
 six seeds first, then the undecided ones with more (`judge.LOOKS`). Every fourth network is also run
@@ -135,8 +135,8 @@ def main() -> None:
     """Runs the selected cells and prints the results."""
     parser = argparse.ArgumentParser()
     parser.add_argument("folder", type=Path)
-    parser.add_argument("--drawing", type=int, default=1, help="its seed")
-    parser.add_argument("--cells", type=int, default=400, help="how many of its first cells")
+    parser.add_argument("--drawings", type=int, nargs="+", default=[1], help="their seeds")
+    parser.add_argument("--cells", type=int, default=400, help="how many of their first cells")
     parser.add_argument("--most", type=float, default=60.0, help="processor seconds of a run")
     parser.add_argument("--seeds", type=int, default=48, choices=LOOKS, help="the last look")
     parser.add_argument("--minutes", type=float, default=600.0)
@@ -156,7 +156,7 @@ def main() -> None:
     for kernel in kernels.kernels():
         by_hz.setdefault(kernel.hz, kernel)
     linux = {hz: LinuxEngine(kernel) for hz, kernel in by_hz.items()}
-    drawn = list(islice(drawing(asked.drawing), asked.cells))
+    drawn = [cell for seed in asked.drawings for cell in islice(drawing(seed), asked.cells)]
     every: Sequence[AnyCell] = trees.grid() if asked.trees else drawn
     ticks = {asked.wire} if asked.wire else set(linux)
     cells = [cell for cell in every if cell.hz in ticks and cell.cost <= asked.most]
@@ -195,12 +195,14 @@ def main() -> None:
         print(f"{verdict:9} {name}  {words}")
     if asked.trees and asked.record:
         trees.record(linux[trees.HZ].kernel.name, {name: one for name, (_, one) in told.items()})
-    elif asked.record:
-        runs = {
-            cell: {name: runs_of(known, cell, name) for name in FIRST}
-            for cell in cells
-            if isinstance(cell, Cell) and cell.name in told
-        }
+    runs = {
+        cell: {name: runs_of(known, cell, name) for name in FIRST}
+        for cell in cells
+        if isinstance(cell, Cell) and cell.name in told
+    }
+    if runs and not asked.wire:
+        print("", results.unseen(runs), sep="\n")
+    if runs and asked.record:
         release = next(iter(linux.values())).kernel.release
         results.write(release, asked.most, asked.cells, runs)
         report = results.Report.read()

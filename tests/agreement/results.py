@@ -78,11 +78,11 @@ class LeftOut:
         return self.error <= math.hypot(factor * self.mean, HALF * self.noise)
 
 
-def left_out(cells: Sequence[Cell]) -> dict[str, list[LeftOut]]:
-    """By metric, the errors of all cells whose network is left out of the record in turn."""
+def left_out(cells: Sequence[Cell], known: Sequence[Cell]) -> dict[str, list[LeftOut]]:
+    """By metric, the errors of cells, and what the known cells of other networks say about them."""
     found: dict[str, list[LeftOut]] = defaultdict(list)
     for cell in cells:
-        others = [one for one in cells if one.network != cell.network]
+        others = [one for one in known if one.network != cell.network]
         for metric, mean in expected.scales(cell.place, others)[0].items():
             error = abs(cell.error(metric))
             if math.isfinite(error):
@@ -94,6 +94,21 @@ def factor(found: Sequence[LeftOut]) -> float:
     """The factor of the nearest cells' mean error, at least 1, that contains `LEVEL` of errors."""
     steps = (1 + step / 50 for step in range(5000))
     return next(f for f in steps if fmean(one.inside(f) for one in found) >= expected.LEVEL)
+
+
+def unseen(found: Mapping[population.Cell, Runs]) -> str:
+    """The table of errors of the cells that the record does not have, and the expected errors."""
+    known = expected.recorded()
+    names = {cell.name for cell in known.cells}
+    cells = [Cell.read(collected(cell, runs)) for cell, runs in found.items()]
+    new = left_out([cell for cell in cells if cell.name not in names], known.cells)
+    lines = ["| | inside the expected error | expected (median) |", "|---|---|---|"]
+    for metric in filter(new.get, known.factors):
+        scale, each = known.factors[metric], new[metric]
+        inside = sum(one.inside(scale) for one in each)
+        share = f"{inside} of {len(each)} ({100 * inside / len(each):.0f} %)"
+        lines.append(f"| `{metric}` | {share} | {_percent(median(scale * e.mean for e in each))} |")
+    return "\n".join(lines)
 
 
 def write(release: str, most: float, drawn: int, found: Mapping[population.Cell, Runs]) -> None:
@@ -115,7 +130,8 @@ def write(release: str, most: float, drawn: int, found: Mapping[population.Cell,
     save({}, [])  # places need the transports, and the factors follow from the cells as read
     lines = [json.dumps(collected(cell, runs)) for cell, runs in found.items()] + grid
     save({}, lines)
-    known = left_out(expected.recorded().cells)
+    cells = expected.recorded().cells
+    known = left_out(cells, cells)
     save({metric: factor(each) for metric, each in known.items()}, lines)
 
 
@@ -199,7 +215,7 @@ class Report:
 
     def spread(self) -> str:
         """The table of errors: what 90 % of cells do not exceed, and the expected errors."""
-        known = left_out(self.cells)
+        known = left_out(self.cells, self.cells)
         heads = [
             "90 % of errors, with noise",
             "without noise",
@@ -278,8 +294,9 @@ class Report:
         known = [cell for cell in self.cells if cell.name in self.drawn]
         seeds = sorted({len(one["goodput"]) for cell in known for one in cell.runs.values()})
         text = (
-            f"The record has {len(cells)} of the first {self.head['drawn']} cells of drawing "
-            f"{', '.join(map(str, drawings))}, with {' or '.join(map(str, seeds))} seeds of each "
+            f"The record has {len(cells)} of the first {self.head['drawn']} cells of drawing"
+            f"{'s' * (len(drawings) > 1)} {' and '.join(map(str, drawings))}, with"
+            f" {' or '.join(map(str, seeds))} seeds of each "
             f"engine: those whose kernel existed ({ticks} ticks a second) and whose run costs Linux"
             f" at most {self.head['most']:g} s, as far as they have been run. Their rates are at"
             f" most {max(cell.rate for cell in cells) / 1e6:.3g} Mbit/s. For the expected errors it"

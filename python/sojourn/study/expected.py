@@ -18,7 +18,7 @@ from dataclasses import dataclass, field
 from functools import cache
 from importlib import resources
 from statistics import fmean
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from sojourn import _core
 from sojourn.data import Object
@@ -107,6 +107,13 @@ class Cell:
     place: Place
     runs: Mapping[str, Mapping[str, Sequence[float]]]
     """Values of the metrics by engine (`sim`, `linux`, and `again`: Linux with other seeds)."""
+
+    @staticmethod
+    def read(data: Any) -> Cell:
+        """Returns a cell of the record."""
+        queue = json.loads(_core.parse_queue(data["queue"]))
+        where = Place(tuple(data["at"]), queue, *data["sizes"])
+        return Cell(data["cell"], data["network"], where, data["runs"])
 
     def values(self, engine: str, metric: str) -> Sequence[float]:
         """Returns the values of a metric; none if the engine did not measure it."""
@@ -391,15 +398,7 @@ def recorded() -> Recorded:
     """Returns the record."""
     text = resources.files("sojourn.study").joinpath("agreement.json").read_text("utf-8")
     whole = json.loads(text)
-    cells = [
-        Cell(
-            one["cell"],
-            one["network"],
-            Place(tuple(one["at"]), json.loads(_core.parse_queue(one["queue"])), *one["sizes"]),
-            one["runs"],
-        )
-        for one in whole["cells"]
-    ]
+    cells = [Cell.read(one) for one in whole["cells"]]
     return Recorded(whole["release"], whole["transports"], whole["factors"], cells)
 
 
