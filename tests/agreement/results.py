@@ -296,7 +296,7 @@ class Report:
         text = (
             f"The record has {len(cells)} of the first {self.head['drawn']} cells of drawing"
             f"{'s' * (len(drawings) > 1)} {' and '.join(map(str, drawings))}, with"
-            f" {' or '.join(map(str, seeds))} seeds of each "
+            f" {', '.join(map(str, seeds[:-1]))} or {seeds[-1]} seeds of each "
             f"engine: those whose kernel existed ({ticks} ticks a second) and whose run costs Linux"
             f" at most {self.head['most']:g} s, as far as they have been run. Their rates are at"
             f" most {max(cell.rate for cell in cells) / 1e6:.3g} Mbit/s. For the expected errors it"
