@@ -121,10 +121,34 @@ impl<P> DelayLine<P> {
     }
 
     /// Returns how many of the present packets are still on the wire at `at`.
-    pub fn len_at(&self, at: Nanos) -> usize {
+    pub fn len_at(&self, at: Nanos, length: impl Fn(&P) -> u32) -> usize {
+        if let Some(slots) = &self.slots {
+            return self.left_by(at, Slots::clone(slots), length);
+        }
         match &self.heap {
             Some(heap) => heap.packets.iter().filter(|Reverse(packet)| packet.at > at).count(),
             None => self.ring.len() - self.ring.partition_point(|(due, _)| *due <= at),
+        }
+    }
+
+    /// Returns how many packets are on the wire after the `slots` up to `at`.
+    fn left_by(&self, at: Nanos, mut slots: Slots, length: impl Fn(&P) -> u32) -> usize {
+        let mut waiting: Vec<_> = match &self.heap {
+            Some(heap) => heap.packets.iter().map(|Reverse(p)| (p.key(), &p.packet)).collect(),
+            None => (0..).zip(&self.ring).map(|(i, (due, packet))| ((*due, i), packet)).collect(),
+        };
+        waiting.sort_unstable_by_key(|(key, _)| Reverse(*key));
+        loop {
+            let earliest = waiting.last().map_or(NEVER, |((due, _), _)| *due);
+            let now = slots.next(earliest);
+            if now > at || now == NEVER {
+                return waiting.len();
+            }
+            if slots.open(now, earliest)
+                && let Some((_, packet)) = waiting.pop()
+            {
+                slots.used(now, length(packet), !waiting.is_empty());
+            }
         }
     }
 

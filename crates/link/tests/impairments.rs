@@ -1,6 +1,7 @@
 //! The wire's effects on packets, compared with formulas.
 
 use crate::common::{Frame, Log, drain, link, params};
+use proptest::prelude::*;
 use sojourn_link::Event;
 use sojourn_queue::Ecn;
 use sojourn_units::{EPOCH, MICROSECOND, MILLISECOND, Nanos};
@@ -366,6 +367,34 @@ fn packets_gather_for_their_slot() {
         "rate 1mbit slot 3ms",
     ] {
         assert_eq!(slots(netem).len(), 25, "{netem}");
+    }
+}
+
+proptest! {
+    /// A packet is lost exactly if the wire has its maximum of packets, those that wait for a slot
+    /// included.
+    #[test]
+    fn packets_that_wait_for_a_slot_count_towards_the_limit(
+        delay in 0..20u32,
+        jitter in 0..5u32,
+        slot in (1..15u32, 0..15u32, 1..4u32),
+        limit in 1..25usize,
+        seed in 0..1000u64,
+    ) {
+        let (least, more, packets) = slot;
+        let log = send(
+            &format!("delay {delay}ms {}ms slot {least}ms {}ms packets {packets} limit {limit}",
+                jitter.min(delay), least + more),
+            seed,
+            200,
+        );
+        let (lost, arrived) = (lost(&log), log.delivered());
+        for number in 0..200 {
+            let now = EPOCH + Nanos::from(number) * MILLISECOND;
+            let ahead = arrived.iter().filter(|(other, at)| *other < number && *at > now).count();
+            prop_assert!(ahead <= limit);
+            prop_assert_eq!(lost.contains(&number), ahead == limit, "packet {}", number);
+        }
     }
 }
 

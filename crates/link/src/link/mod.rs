@@ -566,7 +566,10 @@ impl<P: Packet + Clone + Corrupt, Q: Discipline<P>> Link<P, Q> {
 
     /// Returns whether the wire has its maximum of packets when the transmission in progress ends.
     fn is_full(&self, impair: &Impair) -> bool {
-        impair.limit.is_some_and(|limit| self.line.len_at(self.due) >= limit as usize)
+        impair.limit.is_some_and(|limit| {
+            let limit = limit as usize;
+            self.line.len() >= limit && self.line.len_at(self.due, Packet::len) >= limit
+        })
     }
 
     fn lose(&mut self, at: Nanos, packet: &P, observer: &mut (impl Observer<P> + ?Sized)) {
