@@ -90,7 +90,7 @@ def test_a_chosen_device_is_for_the_bottleneck() -> None:
                 "tc class add dev a parent 1: classid 1:1 htb rate 4mbit ceil 5mbit\n"
                 "tc class add dev a parent 1: classid 1:2 htb rate 1mbit"
             ),
-            "shapes to 6mbit, 30 % of",
+            "shapes to 5mbit, 25 % of",
         ),
         (
             (

@@ -92,6 +92,8 @@ pub(crate) struct TcBuilt {
     queue: Option<String>,
     /// Rate to which the queue limits all its packets, in bit/s.
     rate: Option<u64>,
+    /// Rate of all classes of an `htb` in bit/s, also if packets may bypass them.
+    classes_rate: Option<u64>,
     /// Impairments in netem's words.
     netem: Option<String>,
     problems: Vec<Py<TcMessage>>,
@@ -190,6 +192,10 @@ impl TcReading {
             filters.iter().map(|one| Py::new(py, selection(one))).collect();
         Ok(Some(TcBuilt {
             rate: queue.as_ref().and_then(sojourn_queue::Params::rate).map(Rate::bits),
+            classes_rate: match &queue {
+                Some(sojourn_queue::Params::Htb(htb)) => htb.classes_rate().map(Rate::bits),
+                _ => None,
+            },
             queue: queue.is_some().then_some(text),
             netem,
             problems: messages(

@@ -181,7 +181,16 @@ fn rates_are_those_of_all_packets() {
         ("cake", None),
         ("cake bandwidth 4mbit", Some(4_000_000)),
         ("tbf rate 7mbit burst 9kb child codel", Some(7_000_000)),
-        (&*format!("htb default 1; {htb}"), Some(6_000_000)),
+        (&*format!("htb default 1; {htb}"), Some(4_000_000)),
+        (
+            "htb default 10; class 1:1 rate 9mbit; class 1:10 parent 1:1 rate 1mbit ceil 5mbit",
+            Some(5_000_000),
+        ),
+        (
+            "htb default 2; class 1:1 rate 2mbit; class 1:2 parent 1:1 rate 3mbit; \
+          class 1:3 parent 1:1 rate 1mbit ceil 4mbit",
+            Some(4_000_000),
+        ),
         // Packets may bypass the classes.
         (&*format!("htb; {htb}"), None),
         ("hfsc default 1; class 1:1 ls rate 1mbit ul rate 2mbit", Some(2_000_000)),

@@ -9,7 +9,6 @@ from ipaddress import AddressValueError, IPv4Address
 from sojourn import _core
 from sojourn.data import Json
 from sojourn.encode import plain
-from sojourn.plan.queue.htb import Htb
 from sojourn.scenario import Problem, Scenario, ScenarioError
 from sojourn.scenario.installed import Installed
 from sojourn.scenario.topology import links_of
@@ -281,11 +280,11 @@ def _relation(scenario: Scenario, link: str, built: _core.TcBuilt) -> str:
             f"{line_rate} here."
         )
     shaped, passing = built.rate, ""
-    if shaped is None and built.queue.startswith("htb") and built.filters:
+    if shaped is None and built.classes_rate and built.filters:
         limited, others = _by_filters(scenario, link, built)
         if not limited:
             return f"Its filters select no flow: all packets pass at {line_rate}."
-        shaped = _ceilings(scenario, link)
+        shaped = built.classes_rate
         passing = f" {', '.join(others)} passes all classes at {line_rate}." if others else ""
     if shaped is None:
         return f"It does not limit the total rate: it sends at {line_rate}."
@@ -318,14 +317,6 @@ def _by_filters(scenario: Scenario, link: str, built: _core.TcBuilt) -> tuple[li
     )
     names = dict.fromkeys(name for group in selected for name, is_answer in group if not is_answer)
     return list(names), [name for name, is_answer in others if not is_answer]
-
-
-def _ceilings(scenario: Scenario, link: str) -> int | None:
-    """Returns the sum of the ceilings of the outermost classes of HTB, in bit/s."""
-    queue = next(one.params.queue for one in scenario.plan.links if one.name == link)
-    if not isinstance(queue, Htb):
-        return None
-    return sum(one.ceil or one.rate for one in queue.tree.classes if one.parent == 0)
 
 
 def _text(rate: int) -> str:

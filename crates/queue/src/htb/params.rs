@@ -1,6 +1,6 @@
 //! Parameters of HTB, with the words of `tc`, and HTB's constants in the kernel's units.
 
-use crate::classes::{About, ClassParams, Classful, Fault, TREE, Tree, default_class, tree_of};
+use crate::classes::{About, Class, ClassParams, Classful, Fault, TREE, Tree, default_class, tree_of};
 use crate::device::Device;
 use crate::kinds::{bytes, link_layer, one_size, optional_rate, required_rate};
 use crate::speed::{LinkLayer, Speed};
@@ -8,7 +8,7 @@ use sojourn_units::clocking::rounded;
 use sojourn_units::declare::{Param, group, integer};
 use sojourn_units::words::{Given, Kind, Value, Word, WordError};
 use sojourn_units::{Nanos, Rate, SECOND, params, words};
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// Maximum time for which a class accumulates tokens, in nanoseconds.
 pub const MBUFFER: i64 = 60 * SECOND as i64;
@@ -164,10 +164,37 @@ impl Params {
         level
     }
 
+    /// Returns the rate that all classes reach together if each has packets.
+    pub fn classes_rate(&self) -> Option<Rate> {
+        let mut children = BTreeMap::<u16, Vec<&Class<Bucket>>>::new();
+        for class in &self.tree.classes {
+            children.entry(class.parent).or_default().push(class);
+        }
+        Rate::new(together(&children, 0).1)
+    }
+
     /// Returns the maximum number of packets in the queue that bypasses all classes.
     pub fn direct_limit(&self) -> u32 {
         self.direct_qlen.unwrap_or(self.tree.txqueuelen)
     }
+}
+
+/// Returns the rates in bit/s of the classes in `parent`, without and with what they borrow.
+///
+/// A class sends at its own rate even if its parent has none left, and borrows up to its ceiling. An
+/// outermost class has nothing to borrow from.
+fn together(children: &BTreeMap<u16, Vec<&Class<Bucket>>>, parent: u16) -> (u64, u64) {
+    let rates = children.get(&parent).into_iter().flatten().map(|class| {
+        let rate = class.words.rate.bits();
+        let ceil = class.words.ceil.map_or(rate, Rate::bits);
+        let most = if parent == 0 { rate.min(ceil) } else { ceil };
+        if !children.contains_key(&class.id) {
+            return (rate.min(ceil), most);
+        }
+        let (own, all) = together(children, class.id);
+        (own, all.min(most.max(own)))
+    });
+    rates.fold((0, 0), |sum, each| (sum.0 + each.0, sum.1 + each.1))
 }
 
 impl Classful for Params {
@@ -194,11 +221,9 @@ impl Classful for Params {
         rates.iter().filter_map(|(bits, word)| rounded(word, *bits, time(*bits))).collect()
     }
 
-    /// Returns the sum of the ceilings of the outermost classes; `None` without a default class.
+    /// Returns the rate of all classes; `None` without a default class.
     fn total_rate(&self) -> Option<Rate> {
-        let tops = self.tree.classes.iter().filter(|class| class.parent == 0);
-        let ceils = tops.map(|class| class.words.ceil.unwrap_or(class.words.rate).bits());
-        self.tree.class(self.default).and_then(|_| Rate::new(ceils.sum()))
+        self.tree.class(self.default).and_then(|_| self.classes_rate())
     }
 
     fn finish(&mut self, _given: &Given, _device: &Device) -> Vec<Fault> {
