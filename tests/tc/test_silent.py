@@ -291,6 +291,17 @@ def test_a_command_without_its_discipline_is_an_error(text: str, line: int, says
     assert says in message
 
 
+@pytest.mark.parametrize(
+    "root", ["tbf rate 8mbit burst 4k limit 30k", "netem delay 1ms", "pfifo limit 20", "prio"]
+)
+def test_a_root_without_a_handle_has_no_inner_discipline(root: str) -> None:
+    """Linux gives it a handle from `8001:` on, so commands cannot know it."""
+    text = f"tc qdisc add dev eth0 root {root}\ntc qdisc add dev eth0 parent 1:1 codel\n"
+    [(at, message)] = problems(text, "eth0")
+    assert at == 2
+    assert "`eth0` has no discipline `1:`" in message
+
+
 def test_actions_that_tc_prints_are_read_or_refused() -> None:
     tree = (
         "qdisc htb 1: dev eth0 root refcnt 2 r2q 10 default 0x10\n"

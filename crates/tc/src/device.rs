@@ -130,7 +130,7 @@ impl Device {
         let is_known = |number: &u16| {
             self.handles.contains_key(number)
                 || *number == Name::INGRESS
-                || self.root().is_some_and(|root| root.handle.is_none())
+                || *number == 0 && self.root().is_some_and(|root| root.handle.is_none())
         };
         let disciplines = self.seats.values().map(|one| (one.line, one.parent.major));
         let classes = self.classes.values().map(|one| (one.line, one.name.major));
