@@ -64,6 +64,8 @@ pub struct FlowAccount {
     pub lost: Count,
     /// Packets that the receiving host received.
     pub received: Count,
+    /// Number of sent packets of which all copies were dropped or lost.
+    pub missing: u64,
 }
 
 impl FlowAccount {

@@ -298,7 +298,7 @@ pub const METRICS: &[Metric] = metrics! {
         "received" "1" "packets received" "Packets of the senders that arrived at the receivers, including duplicates. For TCP, packets without data, such as SYN, count too, but the receivers' acknowledgements do not." { sum: true, also_of: &["run"] }
     }
     "flow" Lower Interactive LOSS {
-        "packet_loss" "1" "packet loss" "Packets of the senders that queues dropped, links lost or receivers discarded as corrupted, divided by the packets sent." { percent: true, also_of: &["run"] }
+        "packet_loss" "1" "packet loss" "Packets of the senders that queues dropped, links lost or receivers discarded as corrupted, divided by the packets sent. A duplicated packet counts if no copy arrived." { percent: true, also_of: &["run"] }
     }
     "flow" Lower Operator COUNT {
         "retransmissions" "1" "retransmitted segments" "TCP segments that were retransmitted." { rare: true, sum: true, also_of: &["run", "store"] }

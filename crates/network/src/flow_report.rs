@@ -64,6 +64,7 @@ pub fn books_since(now: &FlowAccount, before: &FlowAccount) -> FlowAccount {
         dropped: now.dropped - before.dropped,
         lost: now.lost - before.lost,
         received: now.received - before.received,
+        missing: now.missing - before.missing,
     }
 }
 
@@ -110,8 +111,7 @@ fn transfer_metrics(row: &mut Row, flows: &[Counted], span: Nanos) {
     let sent = sum(|f| f.books[0].sent.packets);
     row.integer("sent", sent);
     row.integer("received", sum(|f| f.books[0].received.packets));
-    let gone = sum(|f| f.books[0].dropped.packets + f.books[0].lost.packets);
-    row.real("packet_loss", share(gone, sent));
+    row.real("packet_loss", share(sum(|f| f.books[0].missing), sent));
     row.integer("retransmissions", sum(|f| f.tally.retransmissions));
     row.integer("timeouts", sum(|f| f.tally.timeouts));
     row.integer("recoveries", sum(|f| f.tally.recoveries));

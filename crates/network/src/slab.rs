@@ -266,15 +266,18 @@ impl<T: Copy> Slab<T> {
         self.bodies[slot as usize].copies.0 |= TAKEN;
     }
 
-    /// Subtracts one from the packet's number of copies; frees the slot after the last copy.
+    /// Subtracts one from the packet's number of copies; frees the slot after the last copy. Returns
+    /// whether the packet is missing: no copy is left, and no host has received one.
     #[inline]
-    pub fn release(&mut self, slot: u32) {
+    pub fn release(&mut self, slot: u32) -> bool {
         let body = &mut self.bodies[slot as usize];
         debug_assert!(body.copies.left() > 0, "packet released twice");
         body.copies.0 -= 1;
+        let missing = body.copies.0 == 0;
         if body.copies.left() == 0 {
             self.free.push(slot);
         }
+        missing
     }
 
     /// Returns the number of bodies in use.

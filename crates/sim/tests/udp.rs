@@ -37,6 +37,34 @@ fn copies_are_no_goodput() {
     assert!((share - 1.0).abs() < 0.01, "{share}");
 }
 
+/// A packet is lost if no copy of it arrives, whatever happens to the other copies.
+#[test]
+fn lost_copies_are_no_lost_packets() {
+    let plain = Dumbbell::new(1, 10_000_000, 40 * MS, "pfifo limit 100p")
+        .group("cbr", 1, Transport::Udp, "cbr rate 1mbit size 573")
+        .seconds(0, 60)
+        .plan;
+    let sent = metric(&run(&plain, 1).unwrap(), "udp_goodput");
+    for (first, second) in [
+        ("duplicate 100% loss 30%", ""),
+        ("duplicate 100% loss 100%", ""),
+        ("duplicate 40% loss 60%", ""),
+        ("duplicate 100%", "loss 50%"),
+        ("duplicate 50%", "corrupt 40%"),
+        ("duplicate 100%", "duplicate 100% loss 70%"),
+        ("loss 20%", "corrupt 10%"),
+    ] {
+        let mut plan = plain.clone();
+        plan.links[0].params.set_netem(first).unwrap();
+        let line = plan.links.iter().position(|link| Some(link.from) == plain.links[0].to).unwrap();
+        plan.links[line].params.set_netem(second).unwrap();
+        let record = run(&plan, 1).unwrap();
+        let missing = 1.0 - metric(&record, "udp_goodput") / sent;
+        let loss = metric(&record, "cbr.packet_loss");
+        assert!((loss - missing).abs() < 0.01, "{first}, {second}: {loss} for {missing}");
+    }
+}
+
 #[test]
 fn a_link_is_never_busier_than_all_the_time() {
     // A transmission takes 1.2 s, so those at the start and the end of the measured time are partly

@@ -9,7 +9,7 @@ use crate::steering::{Steering, Way};
 use crate::vnet::Partial;
 use rustix::event::epoll;
 use rustix::fd::AsFd;
-use sojourn_network::{Routes, Slab};
+use sojourn_network::Routes;
 use sojourn_plan::PlanError;
 use sojourn_units::Nanos;
 use std::io;
@@ -89,18 +89,18 @@ impl Edge {
         endpoint.is_full()
     }
 
-    /// Writes the packets that wait for a device, and releases their slots.
-    pub fn write<T: Copy>(
+    /// Writes the packets that wait for a device, and calls `release` with their slots.
+    pub fn write(
         &mut self,
         number: u32,
         arena: &Arena,
-        slab: &mut Slab<T>,
         clock: Clock,
         health: &mut Health,
+        release: impl FnMut(u32),
     ) {
         let endpoint = &mut self.endpoints[number as usize];
         endpoint.write(arena, clock, health);
-        endpoint.clear(|slot| slab.release(slot));
+        endpoint.clear(release);
     }
 
     /// Returns the first device for which packets wait.

@@ -139,6 +139,7 @@ pub fn flows_seen(plan: &Plan, mut seen: Vec<Seen>, end: Nanos) -> Ends {
         let account = lost.whose.account as usize;
         if lost.at >= since && lost.at < latest[account] {
             accounts[account].lost.count(lost.length);
+            accounts[account].missing += 1;
         }
     }
     let counted = flows.count_up(&accounts);

@@ -183,6 +183,7 @@ fn together(one: FlowAccount, other: FlowAccount) -> FlowAccount {
         dropped: one.dropped + other.dropped,
         lost: one.lost + other.lost,
         received: one.received + other.received,
+        missing: one.missing + other.missing,
     }
 }
 

@@ -435,8 +435,11 @@ impl Wire {
 
     /// Writes the packets that wait for a device.
     fn write(&mut self, number: u32) {
-        let Network { observer, slab, .. } = &mut self.net;
-        self.edge.write(number, &observer.arena, slab, self.clock, &mut self.health);
+        let Network { observer, slab, accounts, .. } = &mut self.net;
+        self.edge.write(number, &observer.arena, self.clock, &mut self.health, |slot| {
+            let flow = slab.get(slot).flow as usize;
+            accounts[flow].missing += u64::from(slab.release(slot));
+        });
     }
 
     /// Answers all waiting requests. Returns whether one of them stops the run.

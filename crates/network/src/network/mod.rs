@@ -197,13 +197,13 @@ impl<T: Copy, W> Tap<'_, T, W> {
         if let Some(watched) = self.watched.get_mut(flow as usize) {
             watched.dropped(reason);
         }
-        self.slab.release(packet.slot);
+        self.accounts[flow as usize].missing += u64::from(self.slab.release(packet.slot));
     }
 
     fn lost(&mut self, packet: &Packet) {
         let flow = self.slab.get(packet.slot).flow;
         self.accounts[flow as usize].lost.count(packet.len);
-        self.slab.release(packet.slot);
+        self.accounts[flow as usize].missing += u64::from(self.slab.release(packet.slot));
     }
 
     fn duplicated(&mut self, packet: &Packet) {
@@ -224,7 +224,9 @@ impl<T: Copy, W: for<'a> Observer<Seen<'a, T>>> Tap<'_, T, W> {
                 self.observer.on_event(at, &seen, Event::Dropped { reason, queued });
             }
         }
-        frames[1..].iter().for_each(|frame| self.slab.release(frame.slot));
+        for frame in &frames[1..] {
+            self.slab.release(frame.slot);
+        }
         self.dropped(packet, reason, queued);
     }
 }
@@ -528,7 +530,7 @@ impl<T: Copy, W: for<'a> Observer<Seen<'a, T>>> Network<T, W> {
         if self.options.trace {
             self.hosts.add(now, body.endpoint, kind, body.number, packet.len, packet.tos & 3);
         }
-        self.slab.release(packet.slot);
+        self.accounts[body.flow as usize].missing += u64::from(self.slab.release(packet.slot));
         body
     }
 
