@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import json
 import re
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -109,6 +110,13 @@ def test_a_load_whose_congestion_control_is_not_simulated_is_refused() -> None:
         joined(loads, [])
 
 
+def test_a_load_that_takes_hours_to_simulate_is_refused() -> None:
+    [load], _ = read_text("up", TEXTS["iperf3"])
+    with pytest.raises(MeasurementError, match=r"up: the load has 40 Gbit/s; lines above 2 Gbit/s"):
+        joined([replace(load, rates=np.full_like(load.rates, 4e10))], [])
+    assert joined([replace(load, rates=np.full_like(load.rates, 1e9))], []).sessions
+
+
 def test_a_probe_that_is_lost_shows_no_delay_of_one_way() -> None:
     line = Line({"up": 2e6}, {"up": "policer"}, {"up": 9000.0}, 0.03, 0.05)
     course = instruments.measured(instruments.planned(seconds=6, rounded=False), line, 1)
@@ -142,7 +150,8 @@ def test_loads_that_overlap_are_one_session_and_others_are_not() -> None:
 
 PING = "PING a (1.1.1.1) 56(84) bytes of data.\n64 bytes from 1.1.1.1: icmp_seq=1 ttl=5 time=1 ms"
 WRONG = {
-    "": "file: 0 answers",
+    "": "file: the file is empty",
+    PING.splitlines()[0]: "file: 0 answers with time",
     "{": "file: the JSON is damaged",
     "{}": "of no known instrument",
     "hello": "file:1: neither JSON (of iperf3, add `-J`) nor the output of `ping -D`; found",

@@ -55,6 +55,8 @@ def read(paths: Sequence[Path]) -> Measurement:
 
 def read_text(name: str, text: str) -> Read:
     """Returns the loads and probes in the text of a file."""
+    if not text.strip():
+        raise MeasurementError(f"{name}: the file is empty")
     if text.lstrip()[:1] != "{":
         return [], [_ping(name, text)]
     try:

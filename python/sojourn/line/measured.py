@@ -18,6 +18,8 @@ LEAD = 3.0
 """Longest time before the load that a session has, in seconds."""
 PACKETS = 60_000
 """Number of full packets after which a session ends, so that simulations stay short."""
+FASTEST = 2e9
+"""Highest rate of a load in bit/s. Simulations of 10 s of a faster one take hours."""
 SHORTEST, LONGEST = 10.0, 30.0
 """Limits of the length of a session's load, in seconds."""
 JITTERS = 1e-4, 2e-3
@@ -190,6 +192,11 @@ def _session(
     loads: Sequence[Load], probes: Sequence[Probes], begin: float, end: float, jitter: float
 ) -> Session:
     rate = max(float(np.nanmedian(one.rates)) for one in loads)
+    if rate > FASTEST:
+        raise MeasurementError(
+            f"{loads[0].file}: the load has {rate / 1e9:.3g} Gbit/s; lines above {FASTEST / 1e9:g} "
+            "Gbit/s are not simulated"
+        )
     fits = min(max(PACKETS * 8 * FRAME / max(rate, 1.0), SHORTEST), LONGEST)
     length = float(int(min(end - begin, fits)))
     if length < 5:
