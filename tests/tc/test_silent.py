@@ -297,9 +297,7 @@ def test_a_command_without_its_discipline_is_an_error(text: str, line: int, says
 def test_a_root_without_a_handle_has_no_inner_discipline(root: str) -> None:
     """Linux gives it a handle from `8001:` on, so commands cannot know it."""
     text = f"tc qdisc add dev eth0 root {root}\ntc qdisc add dev eth0 parent 1:1 codel\n"
-    [(at, message)] = problems(text, "eth0")
-    assert at == 2
-    assert "`eth0` has no discipline `1:`" in message
+    assert [at for at, _ in problems(text, "eth0")] == [2]
 
 
 def test_actions_that_tc_prints_are_read_or_refused() -> None:

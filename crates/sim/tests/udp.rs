@@ -37,7 +37,7 @@ fn copies_are_no_goodput() {
     assert!((share - 1.0).abs() < 0.01, "{share}");
 }
 
-/// A packet is lost if no copy of it arrives, whatever happens to the other copies.
+/// A packet is lost if no copy of it arrives; lost copies alone do not count.
 #[test]
 fn lost_copies_are_no_lost_packets() {
     let plain = Dumbbell::new(1, 10_000_000, 40 * MS, "pfifo limit 100p")

@@ -195,8 +195,8 @@ class Runner:
         """Makes all runs; returns when all are finished, or when `report` has stopped the study.
 
         `report` is called every `every` seconds. Raises the first failure; failures of a user's
-        policy are raised as `PolicyFault` when all other runs are finished. It names the first run
-        in the order of seeds, whichever failed first.
+        policy are raised as `PolicyFault` when all other runs are finished. It names the failed run
+        whose seed comes first.
         """
         try:
             self._watch(report, every)
