@@ -14,6 +14,8 @@ from sojourn.scenario.reported import NotReported, number, problem
         (r"([\d.]+) [KMG]bits/sec", "[ 5] 3.2 Gbits/sec receiver", "bit/s", 3.2e9),
         (r"([\d.]+) kB/s", "2 kB/s", "bit/s", 16e3),
         (r"took ([\d.]+)ms", "took 41.5ms", "s", 0.0415),
+        (r"lat ([\d.]+) ?\S+s", "lat 250 \u03bcs", "s", 250e-6),
+        (r"lat ([\d.]+) ?\S+s", "lat 250 \u00b5s", "s", 250e-6),
         (r"rss=(\d+) MB", "rss=3 MB", "B", 3e6),
         (r"loss ([\d.]+)%", "loss 2.5%", "1", 0.025),
         (r"score (\S+)", "score -1e3", "1", -1000.0),
@@ -38,7 +40,9 @@ def test_numbers_are_read_in_the_metrics_unit(
         ("x", "no json", "the last line is no JSON with `x`: 'no json'"),
         ("x.y", '{"x": 3}', "has no key `x.y`"),
         ("x", '{"x": true}', "True is no finite number"),
-        ("x", "", "the last line is no JSON"),
+        ("x", f'{{"x": {"1" * 400}}}', "1111 is no finite number"),
+        ("x", "[" * 100_000, "no JSON"),
+        ("x", "", "no JSON"),
     ],
 )
 def test_wrong_numbers_are_explained(source: str, text: str, why: str) -> None:

@@ -53,7 +53,8 @@ class Question:
         """Returns the difference of two numbers; raises `TrialError` unless both are positive."""
         if not (a > 0 and b > 0):
             raise TrialError(f"only numbers above 0 have a ratio; found {min(a, b):g}")
-        return math.log(b / a) if self.better == "lower" else math.log(a / b)
+        more = math.log(b) - math.log(a)
+        return more if self.better == "lower" else -more
 
     def verdict(self, found: Interval) -> Verdict:
         """Returns what an interval of the difference decides."""

@@ -213,7 +213,7 @@ def _way(
     ends, rates = begin + np.cumsum(spans), 8 * _array(sizes) / _array(spans)
     sent, offered = sum(sizes), None
     if udp:
-        lost = file.number("end", "sum", "lost_percent", default=math.nan) / 100
+        lost = file.number("end", key, "lost_percent", default=math.nan) / 100
         mean = 8 * sent / sum(spans)
         offered = mean / (1 - lost) if direction == "down" else mean
         rates = rates * (1 - lost) if direction == "up" and not math.isnan(lost) else rates

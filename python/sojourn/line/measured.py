@@ -167,6 +167,10 @@ def joined(loads: Sequence[Load], probes: Sequence[Probes]) -> Measurement:
                 f"{load.file}: the congestion control of the load, `{load.congestion}`, is not "
                 f"simulated; measure with one of {', '.join(CONTROLS)}"
             )
+    for number, load in enumerate(loads):
+        for other in loads[:number]:
+            if load.direction == other.direction and np.array_equal(load.rates, other.rates):
+                raise MeasurementError(f"{load.file}: has the same load as {other.file}")
     groups: list[list[Load]] = []
     for load in sorted(loads, key=lambda one: one.begin):
         if groups and load.begin < max(one.end for one in groups[-1]):
@@ -192,6 +196,8 @@ def _session(
     loads: Sequence[Load], probes: Sequence[Probes], begin: float, end: float, jitter: float
 ) -> Session:
     rate = max(float(np.nanmedian(one.rates)) for one in loads)
+    if any(not one.rates[one.rates.size // 3 :].any() for one in loads):
+        raise MeasurementError(f"{loads[0].file}: the load stalled: its last two thirds are zero")
     if rate > FASTEST:
         raise MeasurementError(
             f"{loads[0].file}: the load has {rate / 1e9:.3g} Gbit/s; lines above {FASTEST / 1e9:g} "

@@ -19,7 +19,17 @@ UNITS = {
     "s": {"s": 1, "sec": 1, "second": 1, "seconds": 1, "min": 60},
 }
 """Units that a program may print, with their factors, by the unit of the metric."""
-PREFIXES = {"": 1, "n": 1e-9, "u": 1e-6, "µ": 1e-6, "m": 1e-3, "k": 1e3, "K": 1e3, "M": 1e6}
+PREFIXES = {
+    "": 1,
+    "n": 1e-9,
+    "u": 1e-6,
+    "\u00b5": 1e-6,
+    "\u03bc": 1e-6,
+    "m": 1e-3,
+    "k": 1e3,
+    "K": 1e3,
+    "M": 1e6,
+}
 PREFIXES |= {"G": 1e9, "Ki": 2**10, "Mi": 2**20, "Gi": 2**30}
 """Prefixes of units, with their factors."""
 
@@ -78,7 +88,7 @@ def _matched(pattern: str, text: str, unit: str) -> float:
         raise NotReported(f"no match of `{pattern}`")
     found = matches[-1]
     value = _finite(found[1])
-    behind = re.match(r"\s*([A-Za-zµ/%]*)", found.string[found.end(1) : found.end()])
+    behind = re.match(r"\s*([A-Za-z\u00b5\u03bc/%]*)", found.string[found.end(1) : found.end()])
     word = behind[1] if behind else ""
     if not word or not unit:
         return value
@@ -95,7 +105,7 @@ def _of_json(path: str, text: str) -> float:
     last = next((line for line in reversed(text.splitlines()) if line.strip()), "")
     try:
         value = json.loads(last)
-    except ValueError:
+    except (ValueError, RecursionError):
         raise NotReported(f"the last line is no JSON with `{path}`: {last[:100]!r}") from None
     for part in path.split("."):
         if not isinstance(value, dict) or part not in value:
@@ -109,6 +119,6 @@ def _finite(value: object) -> float:
         try:
             if math.isfinite(found := float(value)):
                 return found
-        except ValueError:
+        except (ValueError, OverflowError):
             pass
-    raise NotReported(f"{value!r} is no finite number")
+    raise NotReported(f"{value!r:.100} is no finite number")
