@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import os
 import signal
 import subprocess
@@ -157,3 +158,9 @@ def test_real_programs_against_themselves_rarely_differ() -> None:
     print(f"measured: {wrong} false alarms in {count} comparisons of real programs")
     # At the promised 5 %, more than 20 of 200 (or 3 of 5) have a probability below 0.2 %.
     assert wrong <= (20 if count == 200 else 2)
+
+
+def test_numbers_of_any_size_have_a_difference() -> None:
+    far = Question().difference(1e200, 1e-200)
+    assert far == -Question().difference(1e-200, 1e200)
+    assert abs(far) == pytest.approx(400 * math.log(10))

@@ -12,3 +12,4 @@ mod path;
 mod theory;
 mod timing;
 mod trace;
+mod trees;

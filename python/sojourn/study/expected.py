@@ -109,7 +109,7 @@ class Cell:
     """Values of the metrics by engine (`sim`, `linux`, and `again`: Linux with other seeds)."""
 
     @staticmethod
-    def read(data: Any) -> Cell:
+    def read(data: Mapping[str, Any]) -> Cell:
         """Returns a cell of the record."""
         queue = json.loads(_core.parse_queue(data["queue"]))
         where = Place(tuple(data["at"]), queue, *data["sizes"])
