@@ -109,11 +109,12 @@ class Cell:
     """Values of the metrics by engine (`sim`, `linux`, and `again`: Linux with other seeds)."""
 
     @staticmethod
-    def read(data: Mapping[str, Any]) -> Cell:
+    def read(data: Object) -> Cell:
         """Returns a cell of the record."""
-        queue = json.loads(_core.parse_queue(data["queue"]))
-        where = Place(tuple(data["at"]), queue, *data["sizes"])
-        return Cell(data["cell"], data["network"], where, data["runs"])
+        one: Any = data
+        queue = json.loads(_core.parse_queue(one["queue"]))
+        where = Place(tuple(one["at"]), queue, *one["sizes"])
+        return Cell(one["cell"], one["network"], where, one["runs"])
 
     def values(self, engine: str, metric: str) -> Sequence[float]:
         """Returns the values of a metric; none if the engine did not measure it."""
