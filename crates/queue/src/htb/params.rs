@@ -1,6 +1,8 @@
 //! Parameters of HTB, with the words of `tc`, and HTB's constants in the kernel's units.
 
-use crate::classes::{About, Class, ClassParams, Classful, Fault, TREE, Tree, default_class, tree_of};
+use crate::classes::{
+    About, Class, ClassParams, Classful, Fault, TREE, Tree, default_class, tree_of,
+};
 use crate::device::Device;
 use crate::kinds::{bytes, link_layer, one_size, optional_rate, required_rate};
 use crate::speed::{LinkLayer, Speed};
