@@ -14,8 +14,11 @@ from sojourn.line.files import read
 from sojourn.line.fit import DRAWS, OUTSIDE, SIZE, line_of, posterior, proposed
 from sojourn.line.measured import FRAME
 from sojourn.line.model import FAMILIES, Line, measuring
+from sojourn.scenario.engine import Simulator, values_of
 from tests.line.instruments import measured, planned, written
 
+NUMBERS = ("sent", "received")
+"""Columns of a flow's datagrams."""
 SEED = 3
 """Seed of the lines, of which none is in the record."""
 
@@ -63,6 +66,20 @@ def test_each_line_of_a_wide_posterior_can_be_simulated(family: str) -> None:
         )
         for row in found[::10]:
             assert measuring(planned(), line_of(["up"], row, [family])).plan.text
+
+
+@pytest.mark.parametrize("length", [10.0, 30.0])
+def test_losses_of_udp_are_those_that_the_server_counts_at_the_end(length: float) -> None:
+    line = Line({"up": 8e6}, {"up": "fifo"}, {"up": 300e3}, 0.03, 0.0)
+    session = planned(seconds=10, streams=1, offered=16e6)
+    [part] = session.parts
+    seen = measured(replace(session, parts=(replace(part, whole=length),)), line, 1).loads["up"]
+    longer = replace(session, length=length, parts=(replace(part, end=length),))
+    emptied = measuring(longer, line).replace({"duration": f"{session.lead + length + 1:g}s"})
+    table = Simulator().simulate(emptied.plan, 1).table("flows")
+    [(sent, received), *_] = zip(*(values_of(c) for c in table if c[0] in NUMBERS), strict=True)
+    assert seen.lost == pytest.approx(1 - received / sent, abs=0.001)
+    assert seen.rate == pytest.approx(np.full(10, 16e6 * received / sent), rel=0.002)
 
 
 def test_few_lines_of_the_model_surprise_and_all_that_change_far_more() -> None:

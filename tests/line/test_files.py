@@ -125,6 +125,116 @@ def test_a_load_given_twice_and_one_that_stalls_are_refused() -> None:
         joined([replace(load, rates=np.where(np.arange(load.rates.size) > 2, 0, 1e7))], [])
 
 
+def iperf3_of(**start: object) -> str:
+    """Returns iperf3's file with other keys of `start`, of a server with an address of IPv6."""
+    data = json.loads(TEXTS["iperf3"])
+    six = start.pop("six", False)
+    data["start"]["connected"] = [{"remote_host": "2001:db8::1" if six else "192.0.2.1"}]
+    data["start"]["test_start"] |= start.pop("test", {})
+    return json.dumps(data | {"start": data["start"] | start})
+
+
+UDP = {"protocol": "UDP", "num_streams": 1}
+
+
+@pytest.mark.parametrize(
+    ("text", "frame", "payload"),
+    [
+        (iperf3_of(), 1514, 1448),
+        (iperf3_of(six=True), 1514, 1428),
+        (iperf3_of(tcp_mss_default=1448), 1514, 1448),
+        (iperf3_of(tcp_mss_default=1440), 1506, 1440),
+        (iperf3_of(tcp_mss_default=1460), 1514, 1460),
+        (iperf3_of(tcp_mss_default=1428, six=True), 1514, 1428),
+        (iperf3_of(tcp_mss_default=8948), 9014, 8948),
+        (iperf3_of(tcp_mss=536), 590, 524),
+        (iperf3_of(tcp_mss=9000), 1514, 1448),
+        (iperf3_of(tcp_mss_default=0), 1514, 1448),
+        (iperf3_of(test=UDP | {"blksize": 200}), 242, 200),
+        (iperf3_of(test=UDP | {"blksize": 1400}, six=True), 1462, 1400),
+    ],
+)
+def test_a_file_shows_the_bytes_of_a_full_frame(text: str, frame: int, payload: int) -> None:
+    data = json.loads(text)
+    data["end"]["sum"] = {"lost_percent": 5.0}
+    [load], _ = read_text("up", json.dumps(data))
+    assert (load.frame, load.payload) == (frame, payload)
+    [session] = joined([load], []).sessions
+    assert session.course.loads["up"].whole == pytest.approx(frame / payload)
+
+
+@pytest.mark.parametrize(
+    "payloads", [(1514, 1448), (1514, 1428), (590, 524), (9014, 8948), (1514, 1460)]
+)
+def test_a_simulated_load_has_the_frames_of_the_file(payloads: tuple[int, int]) -> None:
+    for offered in (None, 8e6):
+        session = instruments.planned(seconds=8, streams=1, offered=offered)
+        [part] = session.parts
+        session = replace(session, parts=(replace(part, frame=payloads[0], payload=payloads[1]),))
+        line = Line({"up": 4e6}, {"up": "fifo"}, {"up": 60e3}, 0.02, 0.0)
+        load = instruments.measured(session, line, 1).loads["up"]
+        carried = float(load.rate[2:].mean()) * payloads[0] / payloads[1]
+        # A count of TCP has the noise of blocks; that of UDP has what the buffer held at the end.
+        assert carried == pytest.approx(4e6, rel=0.05)
+
+
+def test_files_of_several_servers_are_refused() -> None:
+    [up], _ = read_text("up", iperf3_of())
+    [six], _ = read_text("six", iperf3_of(six=True))
+    _, [own] = read_text("ping", TEXTS["ping"])
+    _, [other] = read_text("other", TEXTS["ping"].replace("192.0.2.1", "192.0.2.2"))
+    assert joined([up], [own]).sessions
+    assert joined([six], [own]).sessions  # perhaps the same host
+    for loads, probes in (([up], [other]), ([up], [own, other])):
+        with pytest.raises(MeasurementError, match=r"with 192\.0\.2\.1, other with 192\.0\.2\.2:"):
+            joined(loads, probes)
+
+
+def test_the_address_of_a_ping_is_in_parentheses_or_alone() -> None:
+    for head, expected in (
+        ("PING a.example (192.0.2.7) 56(84) bytes of data.", "192.0.2.7"),
+        ("PING 192.0.2.7 (192.0.2.7) from 192.0.2.1 eth0: 56(84) bytes of data.", "192.0.2.7"),
+        ("PING a.example(b.example (2001:db8::1)) 56 data bytes", "2001:db8::1"),
+        ("PING ::1(::1) 56 data bytes", "::1"),
+        ("PING a.example 56(84) bytes of data.", ""),
+    ):
+        _, [probes] = read_text("ping", "\n".join([head, *TEXTS["ping"].splitlines()[1:]]))
+        assert probes.server == expected
+
+
+@given(st.integers(65_450, 65_600), st.lists(st.integers(0, 3), min_size=40, max_size=40))
+def test_answers_out_of_order_are_numbered_where_the_counter_begins_again(
+    first: int, late: list[int]
+) -> None:
+    numbers = range(first, first + len(late))
+    order = sorted(numbers, key=lambda n: (n + late[n - first], n))
+    lines = [
+        f"[{1e9 + n / 5 + 0.02:.6f}] 64 bytes from a: icmp_seq={n % 65536} ttl=5 time=20.0 ms"
+        for n in order
+    ]
+    _, [probes] = read_text("ping", "\n".join(lines))
+    assert np.isfinite(probes.rtt).all()
+    assert probes.times == pytest.approx([1e9 + n / 5 for n in numbers], abs=1e-5)
+
+
+def test_a_mark_of_the_order_of_bytes_is_no_content(tmp_path: Path) -> None:
+    (tmp_path / "up.json").write_text(TEXTS["iperf3"], encoding="utf-8-sig")
+    (tmp_path / "ping.txt").write_text(TEXTS["ping"], encoding="utf-8-sig")
+    assert read([tmp_path / "up.json", tmp_path / "ping.txt"]).sessions
+
+
+def test_udp_in_both_directions_has_the_losses_of_each() -> None:
+    data = json.loads(iperf3_of(test=UDP))
+    for one in data["intervals"]:
+        one["sum_bidir_reverse"] = one["sum"]
+    data["end"] |= {"sum": {"lost_percent": 20.0}, "sum_bidir_reverse": {"lost_percent": 5.0}}
+    up, down = read_text("both", json.dumps(data))[0]
+    assert (up.lost, down.lost) == pytest.approx((0.2, 0.05))
+    assert up.rates == pytest.approx(0.8 * 8e6)
+    assert down.rates == pytest.approx(8e6)
+    assert down.offered == pytest.approx(8e6 / 0.95)
+
+
 def test_a_probe_that_is_lost_shows_no_delay_of_one_way() -> None:
     line = Line({"up": 2e6}, {"up": "policer"}, {"up": 9000.0}, 0.03, 0.05)
     course = instruments.measured(instruments.planned(seconds=6, rounded=False), line, 1)
@@ -172,6 +282,11 @@ WRONG = {
     TEXTS["iperf3"].replace('"seconds": 1.0', '"seconds": "x"'): (
         '`intervals.0.sum.seconds` must be a number; found "x"'
     ),
+    iperf3_of(accepted_connection={}): "is the file of iperf3's server",
+    iperf3_of(tcp_mss_default=32768): "`start.tcp_mss_default` gives packets with 32768 bytes",
+    iperf3_of(test=UDP | {"blksize": 1500}): "datagrams of 1500 bytes are sent in fragments",
+    iperf3_of(test=UDP): "`end.sum.lost_percent` is missing",
+    TEXTS["ping"] + TEXTS["ping"]: "a second measurement begins",
     '{"round_trips": []}': "`round_trips` needs at least 5 answers",
     '{"x_values": [], "results": {}, "metadata": {"HOSTS": ["a", "b"]}}': "names 2 servers (a, b)",
     '{"x_values": [1, 2], "results": {}}': "`x_values` must be at least 5 increasing times",

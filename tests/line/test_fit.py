@@ -72,6 +72,23 @@ def test_fair_queueing_and_a_policer_are_distinguished_from_a_fifo(tmp_path: Pat
         assert "fifo" not in fitted.ways["up"].likely
 
 
+def test_loads_in_both_directions_at_once_exclude_no_rate_of_an_unequal_line(
+    tmp_path: Path,
+) -> None:
+    line = Line(
+        {"up": 2e6, "down": 2e7},
+        {"up": "fifo", "down": "fifo"},
+        {"up": 1e5, "down": 3e5},
+        base=0.03,
+        loss=0.0,
+    )
+    session = planned(("up", "down"), seconds=14)
+    fitted = fit(read(written(tmp_path, "flent", session, measured(session, line, 7))), runs=200)
+    for direction, way in fitted.ways.items():
+        assert way.rate.low < line.rates[direction] < way.rate.high
+        assert way.sizes["fifo"].low < line.sizes[direction]
+
+
 BURSTS = Line({"up": 1e7}, {"up": "head-drop"}, {"up": 75_700.0}, 0.03, 0.0)
 
 

@@ -102,7 +102,7 @@ def _more(fit: Fit) -> tuple[str, ...]:
 
 def _of_way(fit: Fit, direction: Direction, way: Way) -> list[Known]:
     name = NAMES[direction]
-    rests = f"goodput per second of the {name}, times {FRAME}/1448, and delays while it filled"
+    rests = f"goodput per second of the {name}, with headers, and delays while it filled"
     if way.rate.high > 1.5 * way.rate.low:
         why = "the load did not reach it"
         rate = replace(
@@ -219,6 +219,7 @@ def middle(fit: Fit) -> Line:
         {d: way.sizes[tops[d]].value for d, way in fit.ways.items()},
         fit.base.value,
         fit.loss.value if fit.loss.low > 1e-4 else 0.0,
+        fit.of.frame,
     )
 
 

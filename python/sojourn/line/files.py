@@ -8,13 +8,16 @@ import math
 import re
 import zlib
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from datetime import datetime
+from ipaddress import IPv6Address, ip_address
 from pathlib import Path
 
 import numpy as np
 
 from sojourn.data import Json, Object
 from sojourn.line.measured import (
+    FRAME,
     PAYLOAD,
     Direction,
     Floats,
@@ -39,7 +42,15 @@ _REPLY = re.compile(
 """An answer in the output of `ping -D`, whose words and decimal point follow the locale."""
 _DERIVED = re.compile(r"::(?!\d)| (avg|sum|totals|fairness)$")
 """Names of flent's series that are no rate of a stream."""
-_HEAD = re.compile(r"PING .* (?P<data>\d+)(?:\(\d+\))?(?: data)? bytes")
+_HEAD = re.compile(r"PING (?P<host>.*) (?P<data>\d+)(?:\(\d+\))?(?: data)? bytes")
+_TCP, _UDP, _IPV6 = 66, 42, 20
+"""Bytes of the headers of Ethernet, IPv4 and TCP with timestamps, of UDP's, and IPv6's more."""
+_OPTIONS = 12
+"""Bytes of TCP's timestamps."""
+_JUMBO = 9216
+"""Most bytes of data in a packet; only loopback and interfaces of one machine carry more."""
+_LEAST_DATA = 64
+"""Fewest bytes of data in a packet of a load."""
 
 
 def read(paths: Sequence[Path]) -> Measurement:
@@ -99,7 +110,7 @@ def _content(path: Path) -> str:
     if len(data) > LARGEST:
         raise MeasurementError(f"{path.name}: larger than {LARGEST >> 20} MiB")
     try:
-        return data.decode()
+        return data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         raise MeasurementError(
             f"{path.name}: neither text nor gzip: {error.reason} at byte {error.start}"
@@ -164,6 +175,11 @@ def _array(values: Sequence[float]) -> Floats:
 
 
 def _iperf3(file: _File) -> list[Load]:
+    if file.at("start", "accepted_connection") is not None:
+        raise MeasurementError(
+            f"{file.name}: is the file of iperf3's server, whose clock is not that of the probes; "
+            "give the client's (`iperf3 -c HOST -J`)"
+        )
     begin = file.number("start", "timestamp", "timesecs")
     begin = file.number("start", "timestamp", "timemillisecs", default=1e3 * begin) / 1e3
     protocol = file.at("start", "test_start", "protocol")
@@ -185,13 +201,74 @@ def _iperf3(file: _File) -> list[Load]:
     ways: list[tuple[str, Direction]] = [("sum", "down" if reverse else "up")]
     if file.at("intervals", 0, "sum_bidir_reverse") is not None:
         ways.append(("sum_bidir_reverse", "down"))
-    return [_way(file, begin, key, d, protocol == "UDP", streams) for key, d in ways]
+    udp = protocol == "UDP"
+    frames = _udp_frames(file) if udp else _tcp_frames(file)
+    return [_way(file, begin, key, d, udp, streams, frames) for key, d in ways]
+
+
+def _server(file: _File) -> str:
+    """Returns the address of the server; empty if it is unknown."""
+    return _address(str(file.at("start", "connected", 0, "remote_host")))
+
+
+def _address(text: str) -> str:
+    """Returns an address of IPv4 or IPv6 in its usual form; empty for other text."""
+    try:
+        found = ip_address(text.partition("%")[0])
+    except ValueError:
+        return ""
+    mapped = found.ipv4_mapped if isinstance(found, IPv6Address) else None
+    return str(mapped or found)
+
+
+def _tcp_frames(file: _File) -> tuple[int, int]:
+    """Returns the bytes of a full frame of TCP, and of its data."""
+    more = _IPV6 if ":" in _server(file) else 0
+    own, default = (
+        int(file.number("start", key, default=0)) for key in ("tcp_mss", "tcp_mss_default")
+    )
+    full = FRAME - _TCP - more
+    if own:  # as the user gave it, without the options
+        payload = min(own - _OPTIONS, full)
+    elif full < default <= full + _OPTIONS:  # no timestamps
+        return FRAME, default
+    else:
+        payload = default or full
+    return _frame(file, "tcp_mss" if own else "tcp_mss_default", payload, _TCP + more)
+
+
+def _udp_frames(file: _File) -> tuple[int, int]:
+    """Returns the bytes of a frame of UDP, and of its data."""
+    more = _IPV6 if ":" in _server(file) else 0
+    payload = int(file.number("start", "test_start", "blksize", default=PAYLOAD))
+    if payload > FRAME - _UDP - more:
+        raise MeasurementError(
+            f"{file.name}: datagrams of {payload} bytes are sent in fragments, which are not "
+            "simulated: measure with `-l 1400`"
+        )
+    return _frame(file, "test_start.blksize", payload, _UDP + more)
+
+
+def _frame(file: _File, key: str, payload: int, headers: int) -> tuple[int, int]:
+    if not _LEAST_DATA <= payload <= _JUMBO:
+        raise MeasurementError(
+            f"{file.name}: `start.{key}` gives packets with {payload} bytes of data; those of a "
+            f"line have {_LEAST_DATA} to {_JUMBO}"
+        )
+    return payload + headers, payload
 
 
 def _way(
-    file: _File, begin: float, key: str, direction: Direction, udp: bool, streams: int
+    file: _File,
+    begin: float,
+    key: str,
+    direction: Direction,
+    udp: bool,
+    streams: int,
+    frames: tuple[int, int],
 ) -> Load:
     spans, sizes, srtt, repeated = [], [], [], []
+    packets = dropped = 0.0
     for i in range(len(file.items("intervals"))):
         place: tuple[str | int, ...] = ("intervals", i, key)
         if file.at(*place) is None:  # one stream of an old version has no sum
@@ -200,6 +277,9 @@ def _way(
         sizes.append(file.number(*place, "bytes"))
         if "retransmits" in file.table(*place):
             repeated.append(file.number(*place, "retransmits"))
+        if udp and "lost_packets" in file.table(*place):
+            packets += file.number(*place, "packets")
+            dropped += file.number(*place, "lost_packets")
         own = [
             file.number("intervals", i, "streams", n, "rtt")
             for n in range(len(file.items("intervals", i, "streams")))
@@ -213,13 +293,20 @@ def _way(
     ends, rates = begin + np.cumsum(spans), 8 * _array(sizes) / _array(spans)
     sent, offered = sum(sizes), None
     if udp:
-        lost = file.number("end", key, "lost_percent", default=math.nan) / 100
+        # Only the receiver counts losses: an upload's are known at the end.
+        counted = dropped / packets if packets else math.nan
+        lost = file.number("end", key, "lost_percent", default=100 * counted) / 100
+        if math.isnan(lost):
+            raise MeasurementError(
+                f"{file.name}: `end.{key}.lost_percent` is missing, as the test was interrupted: "
+                "how much of the UDP load was lost is unknown"
+            )
         mean = 8 * sent / sum(spans)
         offered = mean / (1 - lost) if direction == "down" else mean
-        rates = rates * (1 - lost) if direction == "up" and not math.isnan(lost) else rates
+        rates = rates * (1 - lost) if direction == "up" else rates
     else:
         whole = file.number("end", f"sum_sent{back}", "retransmits", default=math.nan)
-        lost = (sum(repeated) if repeated else whole) * PAYLOAD / sent if sent else math.nan
+        lost = (sum(repeated) if repeated else whole) * frames[1] / sent if sent else math.nan
     return Load(
         file.name,
         direction,
@@ -232,6 +319,9 @@ def _way(
         offered,
         lost,
         _array(srtt) if len(srtt) == len(spans) else none(),
+        frame=frames[0],
+        payload=frames[1],
+        server=_server(file),
     )
 
 
@@ -244,20 +334,27 @@ def _decimal(text: str) -> float:
 
 def _ping(name: str, text: str) -> Probes:
     found: dict[int, tuple[float, float]] = {}
-    size, turn, last = 98, 0, 0
+    size, last, server = 98, 0, ""
     for number, line in enumerate(text.splitlines(), 1):
         if match := _REPLY.fullmatch(line.strip()):
             if match["dup"]:
                 continue
             seq, rtt = int(match["seq"]), _decimal(match["ms"]) / 1e3
-            turn += seq < last - 32768  # icmp_seq has 16 bits
-            last = seq
-            found[seq + 65536 * turn] = (_decimal(match["t"]) - rtt, rtt)
+            # icmp_seq has 16 bits, and answers may be out of order: the number nearest to the last.
+            last = max(seq + 65536 * round((last - seq) / 65536), 0) if found else seq
+            found[last] = (_decimal(match["t"]) - rtt, rtt)
             size = int(match["bytes"]) + 34
         elif "icmp_seq=" in line and "ttl=" in line:
             problem = "has no time in brackets: use `ping -D`" if line[:1] != "[" else "is damaged"
             raise MeasurementError(f"{name}:{number}: the answer {problem}; found {line[:60]!r}")
-        elif number == 1 and not _HEAD.match(line) and "icmp_seq=" not in line:
+        elif head := _HEAD.match(line):
+            if number > 1:
+                raise MeasurementError(
+                    f"{name}:{number}: a second measurement begins: give each a file of its own"
+                )
+            names = map(_address, re.split(r"[() ]", head["host"]))
+            server = next(filter(None, names), "")
+        elif number == 1 and "icmp_seq=" not in line:
             raise MeasurementError(
                 f"{name}:1: neither JSON (of iperf3, add `-J`) nor the output of `ping -D`; found "
                 f"{line[:60]!r}"
@@ -274,7 +371,7 @@ def _ping(name: str, text: str) -> Probes:
     every = np.arange(numbers.min(), numbers.max() + 1)
     filled = np.full(every.size, np.nan)
     filled[(numbers[order] - every[0]).astype(int)] = times
-    return Probes(name, np.interp(every, numbers[order], sent), filled, size)
+    return Probes(name, np.interp(every, numbers[order], sent), filled, size, server=server)
 
 
 # flent
@@ -294,6 +391,8 @@ def _flent(file: _File) -> Read:
     begin = _begin(file)
     names = [n for n in file.table("results") if n.startswith(("TCP ", "Ping (ms)"))]
     series = {name: _values(file, name, at.size) for name in names}
+    server = _address(str(file.at("metadata", "EGRESS_INFO", "target")))
+    six = ":" in server or file.at("metadata", "IP_VERSION") == 6
     loads = []
     ways: tuple[tuple[str, Direction], ...] = (("TCP upload", "up"), ("TCP download", "down"))
     for prefix, direction in ways:
@@ -323,9 +422,11 @@ def _flent(file: _File) -> Read:
                     congestion=_congestion(file, own[0], direction),
                     srtt=np.mean(rtts, axis=0)[span] / 1e3 if rtts else none(),
                     step=step,
+                    payload=PAYLOAD - (_IPV6 if six else 0),
+                    server=server,
                 )
             )
-    return loads, _flent_probes(file, series, begin + at)
+    return loads, [replace(p, server=server) for p in _flent_probes(file, series, begin + at)]
 
 
 def _congestion(file: _File, name: str, direction: Direction) -> str:
@@ -399,7 +500,7 @@ def _flent_probes(file: _File, series: Mapping[str, Floats], times: Floats) -> l
 
 def _irtt(file: _File) -> Probes:
     trips = file.items("round_trips")
-    size = int(file.number("config", "params", "length", default=56)) + 42
+    size = int(file.number("config", "params", "length", default=56)) + _UDP
     sent: list[float] = []
     rtt: list[float] = []
     ways: dict[str, list[float]] = {"send": [], "receive": []}
@@ -419,4 +520,6 @@ def _irtt(file: _File) -> Probes:
             f"{file.name}: `round_trips` needs at least {LEAST} answers, in the order of sending"
         )
     up, down = (_array(v) if np.isfinite(v).any() else none() for v in ways.values())
-    return Probes(file.name, times, _array(rtt), size, up, down, rounded=False)
+    host = str(file.at("config", "remote_address")).rpartition(":")[0].strip("[]")
+    server = _address(host)
+    return Probes(file.name, times, _array(rtt), size, up, down, rounded=False, server=server)

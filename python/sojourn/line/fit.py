@@ -15,7 +15,6 @@ from sojourn.line import RUNS
 from sojourn.line.bayes import Regression, classify, regress, surprise
 from sojourn.line.measured import (
     FRAME,
-    PAYLOAD,
     Direction,
     Floats,
     Measurement,
@@ -42,6 +41,8 @@ RATE, SIZE, BASE, LOSS = range(4)
 """Parameters of a line in one direction; all but the round-trip time are logarithms."""
 LEAST = np.array([0.01, 0.05, 1e-4, 0.5])
 """Smallest half of a parameter's range."""
+SKEW = 4.0
+"""Power by which rates are nearer to the lower end of their range, if delays prove nothing."""
 SAMPLE, DRAWS = 400, 40
 """Numbers of parameters that represent a posterior, and of lines that are drawn from it."""
 
@@ -128,6 +129,8 @@ class _Quick:
     """Quick estimates of a direction, around which lines are proposed."""
 
     rate: float
+    shared: bool
+    """Whether the delays are sums of those of both directions."""
     noise: float
     """Largest relative error of the rate, because instruments count whole blocks."""
     probes: _Waits | None
@@ -151,18 +154,26 @@ def _quick(of: Measurement, direction: Direction, least: float) -> _Quick:
     own = [s for s in of.sessions if direction in s.directions]
     best = min(own, key=lambda s: len(s.directions))
     loads = [s.course.loads[direction] for s in own]
-    rate = max(float(x.rate[int(s.length / 3) :].mean()) for s, x in zip(own, loads, strict=True))
-    rate *= FRAME / PAYLOAD
+    rate = max(
+        x.whole * float(x.rate[int(s.length / 3) :].mean()) for s, x in zip(own, loads, strict=True)
+    )
     course = best.course
     one_way = course.up if direction == "up" else course.down
     excess = one_way - np.nanmin(one_way) if one_way.size else course.rtt - least
     return _Quick(
         rate,
+        len(best.directions) > 1 and not one_way.size,
         min(1.5 * _block(best, direction) / best.length / rate, 0.5),
         _waits(excess[course.times >= best.length / 3]),
         _waits(course.loads[direction].srtt[3:] - least),
         float(np.max([one.lost for one in loads])),
-        max(p.offered or 0.0 for s in own for p in s.parts if p.direction == direction) / rate,
+        max(
+            (p.offered or 0.0) * p.frame / p.payload
+            for s in own
+            for p in s.parts
+            if p.direction == direction
+        )
+        / rate,
     )
 
 
@@ -230,6 +241,8 @@ def _rates(seen: _Quick, family: Family, waits: _Waits) -> tuple[float, float]:
     low, high = math.log(seen.rate) - seen.noise, math.log(seen.rate) + seen.noise
     if family.policer:
         return low - 0.04, high + 1.6
+    if seen.shared:  # the other direction may be the one that waits (`_Round.drawn`)
+        return low - 0.04, high + 1.6
     if waits.p5 > max(1e-3, 2 * 8 * FRAME / seen.rate):
         return low - 0.03, high + 0.05
     reached = waits.p95 > QUEUED or family.fair
@@ -245,10 +258,11 @@ def _sizes(seen: _Quick, family: Family, waits: _Waits) -> tuple[float, float]:
         # Drops of the oldest packets let the others leave before the queue has sent its length.
         over = max(seen.over, 1.0) if family.name == "head-drop" else 1.0
         # The line itself may lose packets: delays that seldom near their peak fill no buffer.
-        full = seen.filled and waits.p95 > 0.9 * waits.most
+        full = seen.filled and waits.p95 > 0.9 * waits.most and not seen.shared
         high = min(high, (2.5 if full else 25) * over * waits.most + 0.01)
         # TCP's own delays contain transmission times and those of its acknowledgements.
-        low = min(max(low, 0.7 * waits.most - 2 * FRAME / rate), high / 1.1)
+        least = 0.0 if seen.shared else 0.7 * waits.most - 2 * FRAME / rate
+        low = min(max(low, least), high / 1.1)
     low = max(low, 3 * FRAME / rate)
     return math.log(rate * low), math.log(rate * max(high, 1.5 * low))
 
@@ -264,34 +278,47 @@ class _Round:
     """Numbers of the families; a column for each direction."""
 
     @classmethod
-    def drawn(cls, boxes: Boxes, count: int, seed: int) -> _Round:
-        """Draws parameters from boxes."""
+    def drawn(
+        cls, boxes: Boxes, count: int, seed: int, skewed: Mapping[Direction, tuple[float, float]]
+    ) -> _Round:
+        """Draws parameters from boxes; rates of `skewed` directions have these whole ranges.
+
+        Their prior is densest at the lower end, as most loads nearly reach the rate.
+        """
         random = np.random.default_rng(seed)
         ways = len(boxes)
         u = qmc.LatinHypercube(2 * ways + 2, rng=random).random(count)
         places = np.arange(count)
         kinds = np.stack([random.permutation(places % len(own)) for own in boxes.values()], axis=1)
         values = np.empty_like(u)
-        for way, own in enumerate(boxes.values()):
+        for way, (direction, own) in enumerate(boxes.items()):
             low, high = np.stack([*own.values()])[kinds[:, way]].swapaxes(0, 1)
             mine = [2 * way, 2 * way + 1, -2, -1]
             values[:, mine] = low + u[:, mine] * (high - low)
+            if direction in skewed:
+                least, most = skewed[direction]
+                ends = np.clip((np.stack([low, high])[:, :, RATE] - least) / (most - least), 0, 1)
+                first, last = ends ** (1 / SKEW)
+                shares = (first + u[:, 2 * way] * (last - first)) ** SKEW
+                values[:, 2 * way] = least + shares * (most - least)
         # Half of the lines lose no packets, unless the range excludes these.
         none = (random.random(count) < 0.5) & (low[:, LOSS] <= math.log(2.1 * SMALLEST_LOSS))
         values[none, -1] = math.log(SMALLEST_LOSS)
         return cls(boxes, values, kinds)
 
-    @property
-    def lines(self) -> list[Line]:
-        """Returns the drawn lines."""
+    def lines(self, frame: int) -> list[Line]:
+        """Returns the drawn lines, whose limits in packets count `frame` bytes."""
         names = [[*own] for own in self.boxes.values()]
+        own = [*self.boxes]
         return [
-            line_of([*self.boxes], row, [own[k] for own, k in zip(names, kinds, strict=True)])
+            line_of(own, row, [its[k] for its, k in zip(names, kinds, strict=True)], frame)
             for row, kinds in zip(self.values, self.kinds, strict=True)
         ]
 
 
-def line_of(directions: Sequence[Direction], row: Floats, families: Sequence[str]) -> Line:
+def line_of(
+    directions: Sequence[Direction], row: Floats, families: Sequence[str], frame: int = FRAME
+) -> Line:
     """Returns the line with these parameters."""
     loss = math.exp(row[-1]) - SMALLEST_LOSS
     return Line(
@@ -300,6 +327,7 @@ def line_of(directions: Sequence[Direction], row: Floats, families: Sequence[str
         {d: math.exp(row[2 * i + 1]) for i, d in enumerate(directions)},
         float(row[-2]),
         loss if loss > 0.3 * SMALLEST_LOSS else 0.0,
+        frame,
     )
 
 
@@ -367,6 +395,8 @@ def fit(
     names, seen = list(seen_by_name), np.array(list(seen_by_name.values()))
     columns = [directions_of(names, d, of) for d in of.directions]
     quick, boxes = proposed(of)
+    rates = {d: next(iter(own.values()))[:, RATE] for d, own in boxes.items()}
+    skewed = {d: (float(x[0]), float(x[1])) for d, x in rates.items() if quick[d].shared}
     done = 0
 
     def tell(count: int) -> None:
@@ -377,9 +407,9 @@ def fit(
     known: dict[Direction, dict[str, _Known]] = {}
     for number, share in enumerate(ROUNDS):
         boxes = _narrowed(boxes, known) if known else boxes
-        made = _Round.drawn(boxes, round(share * runs), 1000 * seed + number)
+        made = _Round.drawn(boxes, round(share * runs), 1000 * seed + number, skewed)
         seeds = [10_000_000 * seed + 100_000 * number + i for i in range(len(made.values))]
-        stats = table(of, simulate(of.sessions, made.lines, seeds, workers, tell))
+        stats = table(of, simulate(of.sessions, made.lines(of.frame), seeds, workers, tell))
         known = {
             d: _learnt(made, stats[:, own], seen[own], way)
             for way, (d, own) in enumerate(zip(of.directions, columns, strict=True))
@@ -417,7 +447,10 @@ def _fitted(
         ways[direction] = Way(
             Estimate.of(np.exp(rows[-1][:, RATE])),
             chances,
-            {f: Estimate.of(FAMILIES[f].whole(np.exp(one[:, SIZE]))) for f, one in samples.items()},
+            {
+                f: Estimate.of(FAMILIES[f].whole(np.exp(one[:, SIZE]), of.frame))
+                for f, one in samples.items()
+            },
             filled[direction],
             _variation(of, direction),
         )
@@ -427,7 +460,8 @@ def _fitted(
         np.concatenate([*(own[n, :BASE] for own in rows), rows[0][n, BASE:]]) for n in range(DRAWS)
     ]
     lines = [
-        line_of(of.directions, row, [str(own[n]) for own in names]) for n, row in enumerate(drawn)
+        line_of(of.directions, row, [str(own[n]) for own in names], of.frame)
+        for n, row in enumerate(drawn)
     ]
     return Fit(of, ways, Estimate.of(rows[0][:, BASE]), lost, tuple(lines), 0.0, runs)
 
@@ -459,7 +493,8 @@ def _variation(of: Measurement, direction: Direction) -> tuple[float, float] | N
     for session in of.sessions:
         if direction in session.directions and len(session.directions) == 1:
             late = session.course.loads[direction].rate[int(session.length / 3) :]
-            low, middle, high = np.quantile(late, [0.1, 0.5, 0.9]) * FRAME / PAYLOAD
+            whole = session.course.loads[direction].whole
+            low, middle, high = whole * np.quantile(late, [0.1, 0.5, 0.9])
             counted = 1.05 * _block(session, direction)  # 80 % range of the counting noise
             varies = high - low > 0.25 * middle + counted
             return (float(low), float(high)) if varies else None

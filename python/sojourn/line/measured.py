@@ -27,7 +27,7 @@ JITTERS = 1e-4, 2e-3
 CONTROLS = ("cubic", "reno", "bbr", "dctcp")
 """Congestion controls of loads, by their names in Linux."""
 FRAME, PAYLOAD = 1514, 1448
-"""Bytes of a full frame, and of TCP's payload in it."""
+"""Bytes of a full frame, and of TCP's payload in it, unless a file has others."""
 
 
 class MeasurementError(StudyError):
@@ -61,6 +61,12 @@ class Load:
     """Mean smoothed round-trip time of the streams at the end of each interval, in s."""
     step: float = 0.0
     """Step in s of the grid on which flent interpolates rates, which blurs their seconds."""
+    frame: int = FRAME
+    """Bytes of a full frame."""
+    payload: int = PAYLOAD
+    """Bytes of data in a full frame."""
+    server: str = ""
+    """Address of the server; empty if it is unknown."""
 
 
 @dataclass(frozen=True)
@@ -79,6 +85,8 @@ class Probes:
     """One-way delays in s, each with an unknown constant offset; empty if not measured."""
     rounded: bool = True
     """Whether times have three digits, as those of `ping`."""
+    server: str = ""
+    """Address of the host that answered; empty if it is unknown."""
 
 
 @dataclass(frozen=True)
@@ -86,8 +94,11 @@ class Loaded:
     """The course of the load in one direction, with a value for each second."""
 
     rate: Floats
+    """Payload in bit/s."""
     srtt: Floats
     lost: float
+    whole: float = FRAME / PAYLOAD
+    """Bytes of frames for each byte of payload."""
 
 
 @dataclass(frozen=True)
@@ -111,6 +122,12 @@ class Part:
     end: float
     congestion: str
     offered: float | None
+    frame: int = FRAME
+    """Bytes of a full frame."""
+    payload: int = PAYLOAD
+    """Bytes of data in a full frame."""
+    whole: float = 0.0
+    """Length of the whole load in s, which may go on after the session."""
 
 
 @dataclass(frozen=True)
@@ -152,6 +169,11 @@ class Measurement:
         """Directions with a load."""
         return tuple(d for d in DIRECTIONS if any(d in s.directions for s in self.sessions))
 
+    @property
+    def frame(self) -> int:
+        """Bytes of a full frame of the loads: the largest."""
+        return max(part.frame for session in self.sessions for part in session.parts)
+
 
 def joined(loads: Sequence[Load], probes: Sequence[Probes]) -> Measurement:
     """Returns the measurement of loads and probes; raises `MeasurementError` without a load."""
@@ -171,6 +193,7 @@ def joined(loads: Sequence[Load], probes: Sequence[Probes]) -> Measurement:
         for other in loads[:number]:
             if load.direction == other.direction and np.array_equal(load.rates, other.rates):
                 raise MeasurementError(f"{load.file}: has the same load as {other.file}")
+    _one_server([*loads, *probes])
     groups: list[list[Load]] = []
     for load in sorted(loads, key=lambda one: one.begin):
         if groups and load.begin < max(one.end for one in groups[-1]):
@@ -190,6 +213,20 @@ def joined(loads: Sequence[Load], probes: Sequence[Probes]) -> Measurement:
     )
     names = [*(one.file for one in loads), *(one.file for one in probes)]
     return Measurement(sessions, idle, tuple(dict.fromkeys(names)))
+
+
+def _one_server(of: Sequence[Load | Probes]) -> None:
+    """Raises `MeasurementError` if files measured the way to different hosts.
+
+    A host may have an address of each version of IP, so only those of one version are compared.
+    """
+    for colon in (False, True):
+        files = {x.server: x.file for x in of if x.server and (":" in x.server) == colon}
+        if len(files) > 1:
+            ends = ", ".join(f"{file} with {server}" for server, file in files.items())
+            raise MeasurementError(
+                f"{ends}: a line has one base round-trip time: load and ping the same server"
+            )
 
 
 def _session(
@@ -232,6 +269,9 @@ def _session(
                 min(one.end - begin, length),
                 one.congestion,
                 one.offered,
+                one.frame,
+                one.payload,
+                one.end - one.begin,
             )
             for one in own
         ]
@@ -259,4 +299,5 @@ def _loaded(loads: Sequence[Load], begin: float, seconds: int) -> Loaded:
     known = np.isfinite(losses)
     lost = float(np.average(losses[known], weights=weights[known])) if known.any() else np.nan
     means = np.nanmean(srtt, axis=0) if np.isfinite(srtt).any() else none()
-    return Loaded(rate, means, lost)
+    whole = np.average([one.frame / one.payload for one in loads], weights=weights)
+    return Loaded(rate, means, lost, float(whole))

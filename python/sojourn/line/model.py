@@ -24,6 +24,7 @@ from sojourn.line.measured import (
     Direction,
     Floats,
     Loaded,
+    Part,
     Session,
     none,
 )
@@ -69,9 +70,9 @@ class Family:
         """Returns whether the queue limits the rate, on a faster link."""
         return self.name in ("cake", "policer")
 
-    def whole(self, sizes: Floats) -> Floats:
+    def whole(self, sizes: Floats, frame: int) -> Floats:
         """Returns sizes as the queue counts them, which are whole packets in some families."""
-        return np.asarray(FRAME * np.round(sizes / FRAME) if "{packets}" in self.form else sizes)
+        return np.asarray(frame * np.round(sizes / frame) if "{packets}" in self.form else sizes)
 
 
 _HEAD = "pfifo_head_drop limit {packets}p"
@@ -109,6 +110,8 @@ class Line:
     base: float
     loss: float
     """Probability of loss on the line in each direction."""
+    frame: int = FRAME
+    """Bytes of the packets by which queues with a limit in packets count."""
 
     def queue(self, direction: Direction) -> str:
         """Returns the description of the queue in a direction."""
@@ -116,7 +119,7 @@ class Line:
         return FAMILIES[self.families[direction]].form.format(
             kbit=_kbit(self.rates[direction]),
             bytes=max(round(size), 2 * FRAME),
-            packets=max(round(size / FRAME), 2),
+            packets=max(round(size / self.frame), 2),
             us=round(1e6 * size),
             rtt=round(20e6 * size),
         )
@@ -145,6 +148,8 @@ class Line:
 
 PHASE = 0.1
 """Range of the random starts of a load's flows in s."""
+IP_TCP, UDP_HEADERS = 54, 42
+"""Bytes of the headers of Ethernet, IPv4 and TCP without options, and of UDP's."""
 BLOCK = 128 << 10
 """Bytes that iperf3 and netperf write at once, by which they count."""
 UNKNOWN = 4.0
@@ -154,26 +159,36 @@ UNKNOWN = 4.0
 def load_flows(session: Session, shift: float) -> list[dict[str, Json]]:
     """Returns the flows of a session's loads, which begin `shift` seconds later."""
     flows: list[dict[str, Json]] = []
-    for part in session.parts:
+    for number, part in enumerate(session.parts):
         begin, end = ENDS[part.direction]
         flow: dict[str, Json] = {
-            "name": f"load-{part.direction}",
+            "name": _load_name(session, number),
             "from": begin,
             "to": end,
             "start": f"uniform {_ms(part.begin + shift)} {_ms(part.begin + shift + PHASE)}",
             "stop": _ms(part.end + shift),
         }
         if part.offered is not None:
-            app = f"cbr rate {round(part.offered)}bit payload {PAYLOAD}"
+            carried = _payload(part)
+            app = f"cbr rate {round(part.offered * carried / part.payload)}bit payload {carried}"
             flow |= {"app": app, "udp": True}
         else:
-            flow |= {"app": "bulk", "tcp": part.congestion, "count": part.streams}
+            mss = "" if part.frame == FRAME else f" mss {part.frame - IP_TCP}"
+            flow |= {"app": "bulk", "tcp": part.congestion + mss, "count": part.streams}
         flows.append(flow)
-    names = [flow["name"] for flow in flows]
-    for number, flow in enumerate(flows):
-        if names.index(flow["name"]) < number:
-            flow["name"] = f"{flow['name']}-{number}"
     return flows
+
+
+def _load_name(session: Session, number: int) -> str:
+    """Returns the name of the flow of a session's part: those of one direction have a number."""
+    own = session.parts[number].direction
+    again = any(part.direction == own for part in session.parts[:number])
+    return f"load-{own}-{number}" if again else f"load-{own}"
+
+
+def _payload(part: Part) -> int:
+    """Returns the payload of a part's simulated packets, which have IPv4's headers."""
+    return part.frame - (UDP_HEADERS if part.offered is not None else FRAME - PAYLOAD)
 
 
 def measuring(session: Session, line: Line) -> Scenario:
@@ -251,7 +266,18 @@ def course_of(session: Session, record: Record, seed: int) -> Course:
     for direction in session.directions:
         mark = f"load-{direction}"
         names = [n for n in columns if n.partition(".")[0].startswith(mark)]
-        rate = sum((_values(columns, n) for n in names if n.endswith("goodput")), np.zeros(1))
+        carried = {
+            _load_name(session, number): part.payload / _payload(part)
+            for number, part in enumerate(session.parts)
+        }
+        rate = sum(
+            (
+                carried[n.partition(".")[0]] * _values(columns, n)
+                for n in names
+                if n.endswith("goodput")
+            ),
+            np.zeros(1),
+        )
         srtts = [_values(columns, n)[inside] for n in names if n.endswith(".srtt")]
         srtt = none()
         if srtts:
@@ -261,18 +287,26 @@ def course_of(session: Session, record: Record, seed: int) -> Course:
         own = [i for i, g in enumerate(flows["group"]) if str(g).startswith(mark)]
         sent = sum(float(flows["sent"][i]) for i in own)
         again = sum(float(flows["retransmissions"][i]) for i in own)
-        udp = any(p.offered is not None for p in session.parts if p.direction == direction)
-        if udp:
-            again = sent - sum(float(flows["received"][i]) for i in own)
+        parts = [p for p in session.parts if p.direction == direction]
+        udp = any(p.offered is not None for p in parts)
         curve = np.asarray(rate)[inside]
-        streams = sum(p.streams for p in session.parts if p.direction == direction)
+        if udp:
+            again = sum(float(flows["packet_loss"][i] * flows["sent"][i]) for i in own)
+            if direction == "up" and len(parts) == 1:
+                # iperf3's server counts, for the whole test and until the queue is empty.
+                span, offered = parts[0].end - parts[0].begin, parts[0].offered or 0.0
+                late = sent - again - sum(float(flows["received"][i]) for i in own)
+                again += late * (1 - span / max(span, parts[0].whole))
+                curve = np.full(curve.size, offered * (1 - again / max(sent, 1.0)))
+        streams = sum(p.streams for p in parts)
         block = 0 if udp else 8 * BLOCK
         counted = np.sqrt(streams) * noise.uniform(0, block, curve.size + 1)
         curve = np.maximum(curve + np.diff(counted), 0.0)
         if session.step:  # a second of flent has a part of the one before
             part = noise.uniform(0, min(session.step, 1.0))
             curve = (1 - part) * curve + part * np.concatenate([curve[:1], curve[:-1]])
-        loads[direction] = Loaded(curve, srtt, again / max(sent, 1.0))
+        whole = session.course.loads[direction].whole
+        loads[direction] = Loaded(curve, srtt, again / max(sent, 1.0), whole)
     if not session.interval:
         return Course(none(), none(), none(), none(), loads)
     near, far, far_back, near_back = (_packets(one) for one in record.captures)
