@@ -16,6 +16,7 @@ import pytest
 from sojourn.ab.alone import Alone
 from sojourn.ab.report import Report
 from sojourn.ab.trial import Question, Trial, TrialError, Which, trial
+from sojourn.metrics import Direction
 from sojourn.stats import Interval
 from tests.cli.outputs import agreeing
 from tests.cli.test_commands import sojourn
@@ -68,6 +69,15 @@ def test_the_verdict_follows_the_question(
 def test_a_limit_below_the_shown_digits_is_not_shown_as_zero() -> None:
     found = Trial(Question(), 1, interval=Interval(-0.12, -0.25, -0.003, 0.95, 27))
     assert "11 % lower (-22 % to -0.3 %," in Report(found, "goodput", {}, 0).sentence()
+
+
+@pytest.mark.parametrize("better", ["lower", "higher"])
+def test_equal_numbers_differ_by_less_than_the_smallest_difference(better: Direction) -> None:
+    asked = Question(better)
+    for ratio in (0.95, 0.968, 0.972, 1.0, 1.028, 1.0305, 1.04):
+        found = asked.difference(1.0, ratio)
+        verdict = asked.verdict(Interval(found, found, found, 0.95, 30))
+        assert (verdict == "equal") == (max(ratio, 1 / ratio) <= 1.03)
 
 
 def test_too_few_pairs_do_not_decide() -> None:

@@ -46,8 +46,9 @@ class Question:
     @property
     def limit(self) -> float:
         """Returns the margin, or else the smallest difference of interest, as a difference."""
-        share = self.smallest if self.margin is None else self.margin
-        return math.log1p(share) if self.better == "lower" else -math.log1p(-share)
+        if self.margin is None:  # neither number is more than this share above the other
+            return math.log1p(self.smallest)
+        return math.log1p(self.margin) if self.better == "lower" else -math.log1p(-self.margin)
 
     def difference(self, a: float, b: float) -> float:
         """Returns the difference of two numbers; raises `TrialError` unless both are positive."""

@@ -30,8 +30,10 @@ PREFIXES = {
     "K": 1e3,
     "M": 1e6,
 }
-PREFIXES |= {"G": 1e9, "Ki": 2**10, "Mi": 2**20, "Gi": 2**30}
+PREFIXES |= {"G": 1e9, "T": 1e12, "Ki": 2**10, "Mi": 2**20, "Gi": 2**30, "Ti": 2**40}
 """Prefixes of units, with their factors."""
+IPERF = ("Bytes", "Bytes/sec")
+"""Names that iperf prints, whose prefixes are powers of 1024."""
 
 
 class NotReported(ValueError):
@@ -71,7 +73,8 @@ def number(source: str, texts: Iterable[str], unit: str = "") -> float:
     """Returns the number in the first of the outputs that has it, in the unit of a metric.
 
     The unit that a pattern has behind its group is converted; without one, and in JSON, the number
-    is in `unit`. Raises `NotReported` with the reason.
+    is in `unit`. If `unit` is none of `UNITS`, the number stays as printed, unless the pattern also
+    matches other units: then it is in bit/s, bytes or seconds. Raises `NotReported` with a reason.
     """
     why = ""
     for text in texts:
@@ -90,15 +93,37 @@ def _matched(pattern: str, text: str, unit: str) -> float:
     value = _finite(found[1])
     behind = re.match(r"\s*([A-Za-z\u00b5\u03bc/%]*)", found.string[found.end(1) : found.end()])
     word = behind[1] if behind else ""
-    if not word or not unit:
+    if not word:
         return value
     if unit not in UNITS:
-        return value / 100 if word == "%" else value
+        if word == "%" and unit:
+            return value / 100
+        begin = found.end(1) + behind.start(1) if behind else found.end(1)
+        factors = [f for one in UNITS if word != "min" and (f := _factor(word, one)) is not None]
+        return value * factors[0] if factors and _varies(found, begin, word) else value
+    factor = _factor(word, unit)
+    if factor is None:
+        raise NotReported(f"`{word}` in `{pattern}` is no unit of a number in {unit}")
+    return value * factor
+
+
+def _factor(word: str, unit: str) -> float | None:
+    """Returns the factor of a printed unit; `None` if it does not measure what `unit` does."""
     for name, factor in UNITS[unit].items():
         prefix = word.removesuffix(name)
         if prefix != word and prefix in PREFIXES:
-            return value * factor * PREFIXES[prefix]
-    raise NotReported(f"`{word}` in `{pattern}` is no unit of a number in {unit}")
+            binary = prefix + "i" if name in IPERF else prefix
+            return factor * PREFIXES.get(binary, PREFIXES[prefix])
+    return None
+
+
+def _varies(found: re.Match[str], begin: int, word: str) -> bool:
+    """Returns whether the pattern would also match with another unit in the place of the word."""
+    before, after = found.string[:begin], found.string[begin + len(word) :]
+    others = {p + name for names in UNITS.values() for name in names for p in PREFIXES} - {word}
+    ends = found.end() - len(word)
+    matches = ((o, found.re.match(before + o + after, found.start())) for o in sorted(others))
+    return any(m and m[1] == found[1] and m.end() == ends + len(o) for o, m in matches)
 
 
 def _of_json(path: str, text: str) -> float:
