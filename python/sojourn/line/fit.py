@@ -384,17 +384,18 @@ def table(of: Measurement, courses: Sequence[Simulated]) -> Floats:
 
 def fit(
     of: Measurement,
-    runs: int = RUNS,
+    runs: int | None = None,
     seed: int = 1,
     workers: int = 1,
     told: Callable[[int, int], None] = lambda _a, _b: None,
 ) -> Fit:
-    """Fits a line to a measurement by `runs` simulations of the whole measurement."""
+    """Fits a line to a measurement by `runs` simulations of it, or `RUNS`."""
     _checked(of)
     seen_by_name = statistics(of, [s.course for s in of.sessions])
     names, seen = list(seen_by_name), np.array(list(seen_by_name.values()))
     columns = [directions_of(names, d, of) for d in of.directions]
     quick, boxes = proposed(of)
+    runs = runs or (3 * RUNS if any(one.shared for one in quick.values()) else RUNS)
     rates = {d: next(iter(own.values()))[:, RATE] for d, own in boxes.items()}
     skewed = {d: (float(x[0]), float(x[1])) for d, x in rates.items() if quick[d].shared}
     done = 0

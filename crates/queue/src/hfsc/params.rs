@@ -169,6 +169,26 @@ params! {
     }
 }
 
+/// Returns the rates in byte/s of the classes in `parent`: what real-time curves give to leaves, and
+/// with link sharing, which upper limits bound on all levels; `None` without a bound.
+fn together(tree: &Tree<Curves>, parent: u16) -> (u64, Option<u64>) {
+    let inside = tree.classes.iter().filter(|class| class.parent == parent);
+    let rates = inside.map(|class| {
+        let Curves { rt, ls, ul } = class.words;
+        let limit = ul.map(|curve| curve.m2);
+        let (sure, shared) = if tree.is_leaf(class.id) {
+            (rt.map_or(0, |curve| curve.m2), if ls.is_some() { None } else { Some(0) })
+        } else {
+            together(tree, class.id)
+        };
+        let bounds = [shared, limit].into_iter().flatten();
+        (sure, bounds.min().map(|most| most.max(sure)))
+    });
+    rates.fold((0, Some(0)), |sum, each| {
+        (sum.0 + each.0, sum.1.zip(each.1).map(|(all, more)| all + more))
+    })
+}
+
 impl Classful for Params {
     tree_of!(Curves);
 
@@ -178,12 +198,9 @@ impl Classful for Params {
         self.default
     }
 
-    /// Returns the sum of the upper limits of the outermost classes; `None` if one has no upper
-    /// limit.
+    /// Returns the rate that all classes reach; `None` if upper limits do not bound it.
     fn total_rate(&self) -> Option<Rate> {
-        let tops = self.tree.classes.iter().filter(|class| class.parent == 0);
-        let limits = tops.map(|class| class.words.ul.map(|limit| limit.m2 * 8));
-        limits.sum::<Option<u64>>().and_then(Rate::new)
+        together(&self.tree, 0).1.and_then(|bytes| Rate::new(bytes * 8))
     }
 
     fn finish(&mut self, _given: &Given, _device: &Device) -> Vec<Fault> {
