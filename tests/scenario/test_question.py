@@ -126,6 +126,27 @@ def test_of_several_calls_the_one_that_is_worst_off_decides() -> None:
     assert usual(Scenario.from_toml(swapped)) == "one.mos"
 
 
+def test_a_transfer_that_does_not_end_is_the_worst_off() -> None:
+    link = '[links.l]\nfrom = "a"\nto = "b"\nrate = "10mbit"\nqueue = "pfifo limit 100p"\n'
+    flow = '[[flows]]\nname = "{}"\nfrom = "a"\nto = "b"\napp = "transfer size {}"\n'
+    text = 'duration = "5s"\n' + link + flow.format("slow", "20mb")
+    assert usual(Scenario.from_toml(text + flow.format("fast", "10kb forever"))) == "slow.fct_p95"
+
+
+def test_without_tcp_the_condition_is_on_what_udp_delivers() -> None:
+    text = (
+        'duration = "5s"\n[links.l]\nfrom = "a"\nto = "b"\nrate = "10mbit"\n[[flows]]\n'
+        'from = "a"\nto = "b"\napp = "packets interval exp(1ms) size 1000"\n'
+    )
+    found = study.compare(
+        Scenario.from_toml(text), ["pfifo limit 1000p", "pfifo limit 1p"], seeds=3
+    )
+    assert [str(one.choice) for one in found.winners] == ["pfifo limit 1000p"]
+    assert asked_of(Scenario.from_toml(text)).subject_to == "udp_goodput >= 95% of best"
+    tcp = text + '[[flows]]\nfrom = "a"\nto = "b"\napp = "bulk"\n'
+    assert asked_of(Scenario.from_toml(tcp)).subject_to == "goodput >= 95% of best"
+
+
 def test_a_store_asks_about_its_latency() -> None:
     asked = asked_of(TEMPLATES["edge"].scenario())
     assert asked.by == "store.latency_p99"

@@ -118,7 +118,7 @@ def test_the_table_fits(width: int) -> None:
     assert max(map(len, text.splitlines())) <= width
     assert "as good as" in text
     assert "-1.00 [-1.21, -0.79]" in text
-    assert "seeds gave the same" in " ".join(text.split())
+    assert "the same with all seeds" in " ".join(text.split())
 
 
 def test_as_a_frame() -> None:
@@ -208,3 +208,43 @@ def test_no_verdict_forgets_its_condition(seed: int) -> None:
             assert row.verdict == ("better" if free.verdict == "better" else "baseline excluded")
         else:
             assert row.verdict == ("worse" if base and free.verdict == "worse" else "excluded")
+
+
+def times(ended: float, counted: float, queues: tuple[str, ...] = ("codel", "mine")) -> Table:
+    """Completion times with two queues and four seeds, of ended transfers and of all."""
+    rows = [
+        {"queue": queue, "seed": seed, "key": f"{queue}{seed}"}
+        | {"t.fct_mean": ended, "t.fct_mean_all": counted + seed / 1000}
+        for queue in queues
+        for seed in range(4)
+    ]
+    return Table(pd.DataFrame(rows), ("queue",), {"t.fct_mean": "s", "t.fct_mean_all": "s"})
+
+
+def test_ages_of_transfers_that_never_ended_decide_nothing() -> None:
+    [row] = contrasts(times(np.nan, 3.9), "t.fct_mean", "codel").rows
+    assert row.verdict == "inconclusive"
+    assert "4 of 4 runs of mine have transfers that had not ended" in row.reason
+    [row] = contrasts(times(3.9, 3.9), "t.fct_mean", "codel").rows
+    assert (row.verdict, row.reason) == ("as good as", "")
+
+
+def test_seeds_without_a_value_are_counted() -> None:
+    frame = table().frame
+    frame.loc[(frame["queue"] == "mine") & (frame["seed"] < 3), "sojourn_p95"] = np.nan
+    rows = contrasts(Table(frame, ("rate", "queue"), {}), "sojourn_p95", "codel").rows
+    assert [row.reason for row in rows if row.level == "mine"] == [
+        "2 of 6 seeds have no value and are left out"
+    ] * 2
+
+
+def test_small_cells_have_digits_of_their_own() -> None:
+    frame = table().frame
+    frame.loc[frame["rate"] == "5mbit", "sojourn_p95"] *= 1e-4
+    found = contrasts(Table(frame, ("rate", "queue"), {"sojourn_p95": "s"}), "sojourn_p95", "codel")
+    out = io.StringIO()
+    print_contrasts(found, Console(file=out, width=120))
+    [small, _] = [line for line in out.getvalue().splitlines() if " 5mbit " in line]
+    mean, gap = (float(x) for x in small.split()[1:3])
+    assert mean == pytest.approx(1.9e-3, rel=0.1)
+    assert gap == pytest.approx(-1e-4, rel=0.1)

@@ -342,6 +342,22 @@ def test_single_runs_are_read_back(tmp_path: Path) -> None:
     assert results.check() == []
 
 
+def test_a_value_far_from_many_equal_ones_is_an_outlier() -> None:
+    rows = [{"queue": "x", "seed": n, "key": str(n), "loss": 0.9 * (n == 5)} for n in range(6)]
+    assert Table(pd.DataFrame(rows), ("queue",), {}).outliers("loss")["seed"].tolist() == [5]
+
+
+def test_a_seed_without_a_value_in_one_cell_has_no_mean_over_cells() -> None:
+    rows = [
+        {"queue": "x", "rate": rate, "seed": n, "key": f"{rate}{n}"}
+        | {"loss": math.nan if rate == 2 and n > 1 else float(rate + n)}
+        for rate in (1, 2)
+        for n in range(6)
+    ]
+    groups = Table(pd.DataFrame(rows), ("queue", "rate"), {}).groups("loss", "queue")
+    assert groups["x"].to_dict() == {0: 1.5, 1: 2.5}
+
+
 def test_outliers_and_power() -> None:
     table = study(12).run(engine=FakeEngine())
     assert table.outliers("sojourn_p95").empty

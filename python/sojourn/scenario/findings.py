@@ -82,7 +82,22 @@ def of_record(plan: Plan, record: Record) -> list[Finding]:
     """Returns the findings on a single run."""
     metrics = numbers(record.table(SUMMARY), lambda _: True)
     series = numbers(record.table("series"), lambda name: needed(plan, name))
-    return findings(plan, [Seen({name: x[0] for name, x in metrics.items()}, series)])
+    values = {name: x[0] for name, x in metrics.items()}
+    return [*findings(plan, [Seen(values, series)]), *_ages(plan, values)]
+
+
+def _ages(plan: Plan, run: Mapping[str, float]) -> Iterable[Finding]:
+    """Yields groups whose completion times in this run leave out transfers that had not ended."""
+    for name in (group.name for group in plan.groups):
+        if math.isfinite(run.get(f"{name}.fct_mean_all", math.nan)):
+            left, ended = (run.get(f"{name}.{m}", 0.0) for m in ("unfinished", "finished"))
+            share = left / (left + ended) if left else 0.0
+            if share > UNFINISHED:
+                text = (
+                    f"{100 * share:.2g} % of the transfers of {name} had not ended; completion "
+                    "times are of the others only, and `fct_mean_all` counts these with their age."
+                )
+                yield Finding("unfinished", name, text, share)
 
 
 def findings(plan: Plan, runs: Sequence[Seen]) -> list[Finding]:

@@ -33,6 +33,8 @@ if TYPE_CHECKING:
 BY = "sojourn_p95"
 """Default metric of a scenario without a store or an interactive group at the bottleneck."""
 SUBJECT_TO = "goodput >= 95% of best"
+UDP_SUBJECT_TO = "udp_goodput >= 95% of best"
+"""Usual condition of a plan without TCP, whose `goodput` is always 0."""
 
 
 def check(question: Question, plan: Plan, source: Source) -> None:
@@ -104,7 +106,10 @@ def usual_condition(plan: Plan) -> str:
     choice that fails more requests would look faster.
     """
     store = store_in(plan)
-    return SUBJECT_TO if store is None else f"{store.name}.acknowledged >= 99% of best"
+    if store is not None:
+        return f"{store.name}.acknowledged >= 99% of best"
+    udp = plan.groups and all(group.transport.TAG == "udp" for group in plan.groups)
+    return UDP_SUBJECT_TO if udp else SUBJECT_TO
 
 
 @dataclass(frozen=True, slots=True)

@@ -215,8 +215,12 @@ def mean_of(table: Table, metrics: Sequence[str]) -> str:
     seeds = len(table.seeds)
     if seeds == 1:
         return "One run of each cell: without intervals, no difference can be decided."
-    shown = quantities.wide(i for m in metrics for i in table.intervals(m).values())
-    return f"Mean over {seeds} seeds ± half of the 95 % interval. {shown}".rstrip()
+    found = [i for m in metrics for i in table.intervals(m).values()]
+    fewest = min((i.n for i in found if i.n), default=seeds)
+    parts = [f"Mean over {seeds} seeds ± half of the 95 % interval.", quantities.wide(found)]
+    if fewest < seeds:
+        parts.insert(1, f"Some means are of {fewest} seeds, as the others have no value.")
+    return " ".join(filter(None, parts))
 
 
 def ci(
@@ -287,8 +291,8 @@ def _width(table: RichTable) -> int:
 
 
 EXACT = (
-    "A difference without an interval is exact: all seeds gave the same result, because nothing in "
-    "these cells is random."
+    "A difference without an interval is the same with all seeds. It is exact if nothing in these "
+    "cells is random; otherwise other seeds may differ."
 )
 _SPARE = (frozenset({0}), frozenset({0, 2}), frozenset({0, 2, 4}))
 """Sets of columns that a table of contrasts omits in a narrow terminal, tried in this order."""
@@ -298,12 +302,9 @@ def print_contrasts(c: Contrasts, console: Console | None = None) -> None:
     """Prints how many cells of each level differ from the baseline, and the differences."""
     console = console or _console()
     console.print(Text(c.answer()))
-    gaps = [row.difference for row in c.rows]
     sizes = [x for row in c.rows for x in (row.baseline, row.mean)]
     scale = quantities.scale(c.unit, sizes, c.metric)
-    half_widths = [scale.apply(gap.half_width) for gap in gaps]
-    places = quantities.decimals([scale.apply(gap.estimate) for gap in gaps], half_widths)
-    texts = {id(row): _contrast(row, scale, places) for row in c.rows}
+    texts = {id(row): _contrast(row, scale) for row in c.rows}
     others = list(c.rows[0].cell)
     # Without other factors there is a single table, with a row for each level.
     for level in c.levels if others else [None]:
@@ -344,8 +345,11 @@ def print_contrasts(c: Contrasts, console: Console | None = None) -> None:
     _dim(console, [note, *c.reasons(), exact])
 
 
-def _contrast(row: Contrast, scale: quantities.Scale, places: int) -> list[Text]:
+def _contrast(row: Contrast, scale: quantities.Scale) -> list[Text]:
     low, high = (scale.apply(x) for x in (row.difference.low, row.difference.high))
+    places = quantities.decimals(
+        [scale.apply(row.difference.estimate)], [scale.apply(row.difference.half_width)]
+    )
     gap = quantities.number(scale.apply(row.difference.estimate), places)
     if math.isfinite(low) and not row.exact:
         gap += f" [{quantities.number(low, places)}, {quantities.number(high, places)}]"

@@ -27,7 +27,7 @@ from sojourn.study.placed import Placed
 from sojourn.study.question import USUAL, Asked, conditions, interest
 from sojourn.study.ranking import Ranking, Verdict, rank
 from sojourn.study.results import Results, results_of
-from sojourn.study.table import ALL, Table
+from sojourn.study.table import ALL, UNENDED, Table
 from sojourn.study.until import Stopping, Until, stopping
 
 
@@ -287,10 +287,7 @@ class Compared:
         longer = int((self.values(self.by)[choice] > 1.01 * np.nan_to_num(ended)).sum())
         if not longer:
             return ""
-        return (
-            f"{longer} of {ended.size} runs have transfers that had not ended; these count with "
-            f"their age, so {self.by} is at least this"
-        )
+        return f"{longer} of {ended.size} runs {UNENDED}, so {self.by} is at least this"
 
     @cached_property
     def shown_metrics(self) -> tuple[str, ...]:

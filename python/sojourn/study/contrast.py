@@ -25,9 +25,9 @@ from sojourn.study.cells import Level
 from sojourn.study.constraints import Check, check
 from sojourn.study.errors import StudyError
 from sojourn.study.metrics import store_of
-from sojourn.study.question import SUBJECT_TO, Asked, conditions, interest
+from sojourn.study.question import SUBJECT_TO, UDP_SUBJECT_TO, Asked, conditions, interest
 from sojourn.study.ranking import verdict
-from sojourn.study.table import Group, Table, of_all
+from sojourn.study.table import ALL, UNENDED, Group, Table, of_all
 
 Verdict = Literal[
     "better",
@@ -65,18 +65,21 @@ class Contrast:
     """Smallest difference of interest, in the metric's unit."""
     verdict: Verdict
     exact: bool
-    """Whether all seeds gave the same difference, because the cell has no randomness."""
+    """Whether all seeds gave the same difference."""
     seeds: int | None
     """Approximate number of seeds that would decide; `None` if decided or unknown."""
     checks: tuple[Check, ...] = ()
     """Result of each condition for the level, in this cell."""
     of_baseline: tuple[Check, ...] = ()
     """Result of each condition for the baseline, in this cell."""
+    notes: tuple[str, ...] = ()
+    """Notes on runs without a value, and on values that are bounds."""
 
     @property
     def reason(self) -> str:
-        """Returns notes on conditions that the level or the baseline misses, or meets narrowly."""
-        return "; ".join(c.reason for c in (*self.checks, *self.of_baseline) if c.reason)
+        """Returns the notes, and conditions that the level or the baseline misses or just meets."""
+        checks = (*self.checks, *self.of_baseline)
+        return "; ".join([*self.notes, *(c.reason for c in checks if c.reason)])
 
     @property
     def change(self) -> float:
@@ -174,7 +177,7 @@ class Contrasts:
         return "\n".join(lines)
 
     def reasons(self, most: int = 8) -> list[str]:
-        """Returns at most `most` lines on conditions that are not met, or narrowly."""
+        """Returns at most `most` lines with the notes on contrasts, and on missed conditions."""
         found = [row for row in self.rows if row.reason]
         lines = []
         for row in found[:most]:
@@ -227,7 +230,7 @@ def contrasts(
         table.frame.groupby(others, sort=False, dropna=False) if others else [((), table.frame)]
     )
     where: list[tuple[_Cell, Level]] = []
-    pairs = []
+    pairs, notes = [], list[tuple[str, ...]]()
     for key, rows in groups:
         levels: dict[str, Level] = dict(
             zip(others, key if isinstance(key, tuple) else (key,), strict=True)
@@ -235,9 +238,13 @@ def contrasts(
         cell = _Cell(table, levels, rows, factor, wanted, asked.present)
         values = cell.values(column)
         for level in (x for x in cell.levels if x != base and base in cell.levels):
-            (x, y), _ = aligned(values[level], values[base])
+            (x, y), omitted = aligned(values[level], values[base])
             where.append((cell, level))
             pairs.append((x, y))
+            own = cell.open_runs(column, (level, base))
+            if omitted and x.size:
+                own.append(f"{omitted} of {omitted + x.size} seeds have no value and are left out")
+            notes.append(tuple(own))
     if not pairs:
         raise StudyError(f"nothing to compare with {factor} {base}: no cell has another level")
     # The registry has no smallest difference for a policy's internal state, so every difference
@@ -256,14 +263,21 @@ def contrasts(
                 mean=float(np.mean(x)) if x.size else math.nan,
                 difference=gap.interval,
                 smallest=gap.smallest,
-                verdict=_allowed(_verdict(gap, column), cell.checks[level], cell.checks[base]),
+                verdict=_allowed(
+                    "inconclusive"
+                    if cell.only_ages(column, (level, base))
+                    else _verdict(gap, column),
+                    cell.checks[level],
+                    cell.checks[base],
+                ),
                 exact=gap.exact,
                 seeds=gap.seeds,
                 checks=cell.checks[level],
                 of_baseline=cell.checks[base],
+                notes=own,
             )
-            for (cell, level), (x, y), gap in zip(
-                where, pairs, gaps(pairs, least.at, alpha, looked=table.looked), strict=True
+            for (cell, level), (x, y), gap, own in zip(
+                where, pairs, gaps(pairs, least.at, alpha, looked=table.looked), notes, strict=True
             )
         ),
         least,
@@ -293,6 +307,32 @@ class _Cell:
         """Returns the values of a metric by seed, for each level."""
         rows = of_all(self.rows, column)
         return {x: by_seed(rows, column, {self.factor: x}) for x in self.levels}
+
+    def _ages(self, column: str, level: Level) -> pd.DataFrame | None:
+        """Returns the rows of a level with times of ended transfers and ages of the others."""
+        if f"{column}{ALL}" not in self.rows:
+            return None
+        rows = self.rows[self.rows[self.factor] == level]
+        return rows[[column, f"{column}{ALL}"]]
+
+    def open_runs(self, column: str, levels: Sequence[Level]) -> list[str]:
+        """Returns notes on levels whose times are longer by transfers that had not ended."""
+        found = []
+        for level in levels:
+            if (ages := self._ages(column, level)) is not None:
+                ended, counted = ages.to_numpy(dtype=float).T
+                longer = int((counted > 1.01 * np.nan_to_num(ended)).sum())
+                if longer:
+                    found.append(f"{longer} of {len(ages)} runs of {level} {UNENDED}")
+        return found
+
+    def only_ages(self, column: str, levels: Sequence[Level]) -> bool:
+        """Returns whether no transfer ended in any run of these levels."""
+        found = [self._ages(column, level) for level in levels]
+        return all(
+            ages is not None and ages[column].isna().all() and ages[f"{column}{ALL}"].notna().any()
+            for ages in found
+        )
 
     @cached_property
     def checks(self) -> dict[Level, tuple[Check, ...]]:
@@ -330,7 +370,10 @@ def _conditions(
     question = {} if table.results is None else table.results.manifest.question
     text = question.get("subject_to")
     store = store_of(column, table.metrics)
-    usual = SUBJECT_TO if store is None else f"{store}.acknowledged >= 99% of best"
+    udp = table.measured("udp_goodput") and not any(table.column("goodput"))
+    usual = UDP_SUBJECT_TO if udp else SUBJECT_TO
+    if store is not None:
+        usual = f"{store}.acknowledged >= 99% of best"
     chosen = factor.rpartition(".")[2] in _CHOSEN or factor.startswith("store.")
     levels = {"best", *map(str, table.levels(factor))}
     kept: list[Condition] = []

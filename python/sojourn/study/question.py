@@ -14,9 +14,9 @@ from sojourn.scenario.condition import Condition, parse
 from sojourn.scenario.engine import Engine, unmeasured_by
 from sojourn.scenario.errors import QuestionError
 from sojourn.study.errors import StudyError
-from sojourn.study.table import BACKLOG
+from sojourn.study.table import ALL, BACKLOG
 
-BY, SUBJECT_TO = rules.BY, rules.SUBJECT_TO
+BY, SUBJECT_TO, UDP_SUBJECT_TO = rules.BY, rules.SUBJECT_TO, rules.UDP_SUBJECT_TO
 BY_OTHERWISE = BACKLOG
 """Default metric if an engine does not measure the metric that `usual` returns."""
 
@@ -106,11 +106,13 @@ def _worst_off(scenario: Scenario, metrics: Sequence[str]) -> str:
         values = scenario.run(1).metrics
     except (PlanError, ScenarioError):  # for example, the user's programs cannot be simulated
         return metrics[0]
-    measured = [m for m in metrics if values.get(m, float("nan")) == values.get(m)]
+    # Transfers that have not ended count with their age.
+    found = {m: values.get(f"{m}{ALL}", values.get(m, float("nan"))) for m in metrics}
+    measured = [m for m in metrics if found[m] == found[m]]
     if not measured:
         return metrics[0]
     pick = min if direction(measured[0]) == "higher" else max
-    return pick(measured, key=lambda m: values[m])
+    return pick(measured, key=lambda m: found[m])
 
 
 def asked_of(

@@ -27,6 +27,7 @@ ROWS = 8
 """Largest number of cells in the text that a prompt shows."""
 ALL = "_all"
 """End of the name of a completion time of all transfers; without it, of those that have ended."""
+UNENDED = "have transfers that had not ended; these count with their age"
 BACKLOG = "backlog_mean"
 """A queue metric that every engine measures."""
 Group = Any
@@ -294,7 +295,7 @@ class Table:
         out: dict[Group, Any] = {}
         for level, rows in frame.groupby(keys, sort=False):
             name = level[0] if isinstance(level, tuple) and len(level) == 1 else level
-            out[name] = rows.groupby("seed")[column].mean().dropna()
+            out[name] = stats.by_seed(rows, column, {}).dropna()
         return out
 
     def intervals(
@@ -429,9 +430,9 @@ class Table:
         """Returns the runs that are far from the other runs with the same levels.
 
         Columns: factors, seed, key, value and score. The score is the distance to the median of the
-        runs with the same levels, divided by the median distance and scaled to a standard score for
-        normal data (Iglewicz and Hoaglin). Runs with a score above `limit` are returned. Inspect
-        such runs; do not omit them.
+        runs with the same levels, divided by the median distance (or the mean one if it is 0) and
+        scaled to a standard score for normal data (Iglewicz and Hoaglin). Runs with a score above
+        `limit` are returned. Inspect such runs; do not omit them.
         """
         import pandas as pd
 
@@ -442,7 +443,9 @@ class Table:
             values = rows[column]
             away = (values - values.median()).abs()
             middle = float(away.median())
-            scores = 0.6745 * away / middle if middle > 0 else away * 0.0
+            # If most values are equal, the mean distance takes the place of the median one.
+            scale = 1.4826 * middle if middle > 0 else 1.2533 * float(away.mean())
+            scores = away / scale if scale > 0 else away * 0.0
             far = rows.loc[scores > limit, [*keys, "seed", "key"]].copy()
             far["value"], far["score"] = values[far.index], scores[far.index]
             parts.append(far)
