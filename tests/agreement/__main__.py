@@ -1,7 +1,7 @@
 """Compares the simulator with Linux in cells drawn at random, and records the result.
 
 `python -m tests.agreement FOLDER [--drawings SEED...] [--cells N] [--most SECONDS] [--minutes M]
-[--record] [--trees] [--wire HZ]`
+[--record] [--trees] [--hosts] [--wire HZ]`
 
 The cells are the first N of each drawing of `population` that cost Linux at most so many processor
 seconds a run and whose kernel exists on this machine. Runs are kept in FOLDER, a line of JSON each,
@@ -9,10 +9,11 @@ so the same command continues where it stopped, also with larger numbers. All ce
 six seeds first, then the undecided ones with more (`judge.LOOKS`). Every fourth network is also run
 by Linux with other seeds, which shows what the judgement says of equal engines. With `--record` the
 results become those of `compare` and `run`, and of the page docs/background/truth.md; those of
-`--trees` become the table of docs/guides/three-clocks.md (`python -c "from tests.agreement import
-trees; print(trees.table())"`). `--wire HZ` compares real time with virtual time instead: the TCP of
-this machine, which has HZ ticks a second, over the project's wire, against that of a guest over the
-same wire, in the cells whose kernel has as many ticks.
+`--trees` become the table of docs/guides/three-clocks.md, and those of `--hosts` that of truth.md
+(`python -c "from tests.agreement import hosts; print(hosts.table())"`). `--wire HZ` compares real
+time with virtual time instead: the TCP of this machine, which has HZ ticks a second, over the
+project's wire, against that of a guest over the same wire, in the cells whose kernel has as many
+ticks.
 """
 
 from __future__ import annotations
@@ -37,7 +38,7 @@ from sojourn.plan import Plan
 from sojourn.scenario import Scenario
 from sojourn.scenario.engine import Engine, Record, core
 from sojourn.study.machine import cores
-from tests.agreement import results, trees
+from tests.agreement import hosts, results, trees
 from tests.agreement.judge import LOOKS, judged
 from tests.agreement.population import Cell, drawing
 from tests.docs import quoted
@@ -114,7 +115,7 @@ def opponents(cell: AnyCell, wire: bool) -> Iterator[tuple[str, str]]:
         yield "wire", "linux-wire"
         return
     yield "sim", "linux"
-    if isinstance(cell, Cell) and cell.number // 2 % AGAIN == 0:
+    if type(cell) is Cell and cell.number // 2 % AGAIN == 0:
         yield "again", "linux"
 
 
@@ -142,6 +143,7 @@ def main() -> None:
     parser.add_argument("--minutes", type=float, default=600.0)
     parser.add_argument("--workers", type=int, default=cores())
     parser.add_argument("--trees", action="store_true", help="trees, not a drawing")
+    parser.add_argument("--hosts", action="store_true", help="hosts' own queues, not a drawing")
     parser.add_argument("--wire", type=int, default=0, metavar="HZ", help="real against virtual")
     parser.add_argument("--record", action="store_true", help="write the record of the package")
     asked = parser.parse_args()
@@ -157,7 +159,9 @@ def main() -> None:
         by_hz.setdefault(kernel.hz, kernel)
     linux = {hz: LinuxEngine(kernel) for hz, kernel in by_hz.items()}
     drawn = [cell for seed in asked.drawings for cell in islice(drawing(seed), asked.cells)]
-    every: Sequence[AnyCell] = trees.grid() if asked.trees else drawn
+    every: Sequence[AnyCell] = drawn
+    if asked.trees or asked.hosts:
+        every = trees.grid() if asked.trees else hosts.grid()
     ticks = {asked.wire} if asked.wire else set(linux)
     cells = [cell for cell in every if cell.hz in ticks and cell.cost <= asked.most]
     end = time.monotonic() + 60 * asked.minutes
@@ -193,12 +197,14 @@ def main() -> None:
     for name, (verdict, quantities) in told.items():
         words = "  ".join(f"{n} {j.ratio.estimate:.3f}" for n, j in quantities.items())
         print(f"{verdict:9} {name}  {words}")
-    if asked.trees and asked.record:
-        trees.record(linux[trees.HZ].kernel.name, {name: one for name, (_, one) in told.items()})
+    if (asked.trees or asked.hosts) and asked.record:
+        found_by_name = {name: one for name, (_, one) in told.items()}
+        path = trees.RECORD if asked.trees else hosts.RECORD
+        trees.record(linux[trees.HZ].kernel.name, found_by_name, path)
     runs = {
         cell: {name: runs_of(known, cell, name) for name in FIRST}
         for cell in cells
-        if isinstance(cell, Cell) and cell.name in told
+        if type(cell) is Cell and cell.name in told
     }
     if runs and not asked.wire:
         print("", results.unseen(runs), sep="\n")

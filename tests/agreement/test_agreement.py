@@ -16,7 +16,7 @@ from sojourn.linux.kernels import Kernel
 from sojourn.scenario import Scenario
 from sojourn.scenario.engine import core
 from sojourn.study import expected
-from tests.agreement import results, trees
+from tests.agreement import hosts, results, trees
 from tests.agreement.__main__ import FIRST, run
 from tests.agreement.judge import LOOKS, Margin, Verdict, counted, judge, judged, margins
 from tests.agreement.population import MOST_SECONDS, Cell, drawing
@@ -152,6 +152,12 @@ def test_the_page_has_the_table_of_trees() -> None:
     assert "different" not in verdicts
     assert set(recorded) == {cell.name for cell in trees.grid()}
     assert all(set(margins(cell)) == set(recorded[cell.name]) for cell in trees.grid())
+
+
+def test_the_page_has_the_table_of_hosts() -> None:
+    assert hosts.table() in (DOCS / "background" / "truth.md").read_text("utf-8")
+    recorded = json.loads(hosts.RECORD.read_text("utf-8"))["cells"]
+    assert set(recorded) <= {cell.name for cell in hosts.grid()}
 
 
 def test_simple_qos_is_the_tree_that_sqm_sets_up() -> None:

@@ -7,6 +7,8 @@ from sojourn.linux.engine import LinuxEngine
 from sojourn.linux.kernels import Kernel
 from sojourn.scenario import Scenario
 
+SAME = 450
+"""Segments that are equal behind a host with its own queue."""
 Departure = tuple[float, int, int]
 """Seconds, first byte and length of a segment of data."""
 
@@ -57,4 +59,33 @@ def test_a_flow_departs_as_in_linux(
     assert firsts != sorted(firsts), "no segment was lost"
     assert [one[1:] for one in simulated[:same]] == [one[1:] for one in real[:same]]
     late = [ours[0] - theirs[0] for ours, theirs in zip(simulated, real, strict=False)][:same]
+    assert max(map(abs, late)) < 0.001
+
+
+@pytest.mark.slow
+def test_a_flow_from_a_host_with_fq_and_super_packets_departs_as_in_linux(kernel: Kernel) -> None:
+    own = {"host_queue": True, "offload": "linux"}
+    scenario = Scenario(
+        duration="6s",
+        links={
+            "own": {"from": "a", "to": "r", "rate": "20mbit", "queue": "fq", **own},
+            "line": {
+                "from": "r",
+                "to": "b",
+                "rate": "2mbit",
+                "netem": "delay 120ms",
+                "queue": "pfifo limit 60p",
+                "reverse": {"rate": "2mbit", "queue": "pfifo limit 1000p", **own},
+            },
+        },
+        flows=[{"from": "a", "to": "b", "app": "bulk", "tcp": "cubic ecn off"}],
+        observe={"capture": ["line"]},
+    )
+    linux = LinuxEngine(kernel)
+    words = linux.tcp_words(scenario.plan)
+    assert words["frame_memory"] == "2408b"
+    simulated = data(scenario.with_stack(words).run(seed=1).captures["line"])
+    real = data(scenario.run(seed=1, engine=linux).captures["line"])
+    assert [one[1:] for one in simulated[:SAME]] == [one[1:] for one in real[:SAME]]
+    late = [a[0] - b[0] for a, b in zip(simulated[:SAME], real[:SAME], strict=True)]
     assert max(map(abs, late)) < 0.001

@@ -169,8 +169,8 @@ def grid() -> list[TreeCell]:
     ]
 
 
-def record(kernel: str, told: Mapping[str, Mapping[str, Judged]]) -> None:
-    """Write what was found of each cell to where the page's table comes from."""
+def record(kernel: str, told: Mapping[str, Mapping[str, Judged]], path: Path = RECORD) -> None:
+    """Write what was found of each cell to where a page's table comes from."""
     found = {
         cell: {
             name: {
@@ -183,7 +183,7 @@ def record(kernel: str, told: Mapping[str, Mapping[str, Judged]]) -> None:
         for cell, quantities in told.items()
     }
     text = json.dumps({"kernel": kernel, "cells": found}, indent=1)
-    RECORD.write_text(f"{text}\n", encoding="utf-8")
+    path.write_text(f"{text}\n", encoding="utf-8")
 
 
 def table() -> str:

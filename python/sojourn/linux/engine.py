@@ -36,6 +36,8 @@ INTERVAL = 10_000_000
 """Interval between samples of queues, in nanoseconds."""
 VIRTUAL_FRAME = 4352
 """Memory in bytes that a full frame occupies behind the kernel's links, without offloads."""
+SPLIT_FRAME = 2408
+"""The same of a frame whose data a device has split from a super-packet without copies."""
 APPS = ("bulk", *(app for app in endpoint.APPS if app != "external"), command.APP)
 """Applications that the engine supports."""
 LIMITS = (
@@ -93,13 +95,18 @@ class LinuxEngine(Counted):
         return max(1, min(cores(), free_memory() // MEMORY))
 
     def tcp_words(self, plan: Plan) -> Mapping[str, str]:
-        """Returns the words that describe the kernel's TCP in runs of a plan."""
+        """Returns the words that describe the kernel's TCP in runs of a plan.
+
+        Frames of all hosts are taken to be split as at those with `offload`, if there are any.
+        """
         ticks = {"hz": str(self.kernel.hz)}
         try:
             own = self.prepared(plan, 1).links is not None
         except NotPossible:
             own = False
-        return ticks | ({"frame_memory": f"{VIRTUAL_FRAME}b"} if own else {})
+        split = any(link.offload is not None for link in plan.links)
+        memory = SPLIT_FRAME if split else VIRTUAL_FRAME
+        return ticks | ({"frame_memory": f"{memory}b"} if own else {})
 
     def fingerprint(self) -> str:
         """Returns the hash of the engine, the kernel and the guest's first program."""
