@@ -30,7 +30,7 @@ class Effort:
 
     runs: Annotated[int | None, Option(min=300, max=20_000)] = None
     """Number of simulated measurements; more of them make intervals narrower. The default is 520,
-    or 1560 with loads in both directions at once."""
+    or up to 1560 with loads in both directions at once."""
     seed: Annotated[int, Option(min=1)] = 1
     """Seed of the drawn lines and of their simulations."""
 

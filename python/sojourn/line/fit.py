@@ -43,6 +43,8 @@ LEAST = np.array([0.01, 0.05, 1e-4, 0.5])
 """Smallest half of a parameter's range."""
 SKEW = 4.0
 """Power by which rates are nearer to the lower end of their range, if delays prove nothing."""
+CHEAP = 40_000
+"""Packets of a measurement that takes a few hundredths of a second to simulate."""
 SAMPLE, DRAWS = 400, 40
 """Numbers of parameters that represent a posterior, and of lines that are drawn from it."""
 
@@ -382,6 +384,21 @@ def table(of: Measurement, courses: Sequence[Simulated]) -> Floats:
     return np.array([list(statistics(of, one).values()) for one in courses])
 
 
+def usual_runs(of: Measurement, quick: Mapping[Direction, _Quick]) -> int:
+    """Returns the usual number of simulations of a measurement.
+
+    Sums of the delays of both directions need thrice as many, as far as these take seconds only.
+    """
+    if not any(one.shared for one in quick.values()):
+        return RUNS
+    packets = sum(
+        float(load.rate.sum()) * load.whole / (8 * FRAME)
+        for session in of.sessions
+        for load in session.course.loads.values()
+    )
+    return round(RUNS * min(max(3 * CHEAP / packets, 1.0), 3.0))
+
+
 def fit(
     of: Measurement,
     runs: int | None = None,
@@ -389,13 +406,13 @@ def fit(
     workers: int = 1,
     told: Callable[[int, int], None] = lambda _a, _b: None,
 ) -> Fit:
-    """Fits a line to a measurement by `runs` simulations of it, or `RUNS`."""
+    """Fits a line to a measurement by `runs` simulations of it, or `usual_runs`."""
     _checked(of)
     seen_by_name = statistics(of, [s.course for s in of.sessions])
     names, seen = list(seen_by_name), np.array(list(seen_by_name.values()))
     columns = [directions_of(names, d, of) for d in of.directions]
     quick, boxes = proposed(of)
-    runs = runs or (3 * RUNS if any(one.shared for one in quick.values()) else RUNS)
+    runs = runs or usual_runs(of, quick)
     rates = {d: next(iter(own.values()))[:, RATE] for d, own in boxes.items()}
     skewed = {d: (float(x[0]), float(x[1])) for d, x in rates.items() if quick[d].shared}
     done = 0
