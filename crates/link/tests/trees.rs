@@ -21,11 +21,10 @@ fn bucket((rate, more): (u64, u64), _leaf: bool) -> String {
 /// no upper limit, or only one of the other curves.
 fn curves((rate, limit): (u64, u64), leaf: bool) -> String {
     match (leaf, limit % 4) {
+        (true, 1) | (false, _) => format!("ls rate {rate}mbit ul rate {limit}mbit"),
         (true, 0) => format!("rt rate {rate}mbit"),
-        (true, 1) => format!("ls rate {rate}mbit ul rate {limit}mbit"),
         (true, 2) => format!("sc rate {rate}mbit"),
         (true, _) => format!("sc rate {rate}mbit ul rate {limit}mbit"),
-        (false, _) => format!("ls rate {rate}mbit ul rate {limit}mbit"),
     }
 }
 
@@ -60,7 +59,7 @@ fn classes(
 /// in bit/s. Without a stated rate, the link's is expected.
 fn rates(text: &str, leaves: usize) -> (f64, f64) {
     let queue = params(GBIT, "", text);
-    let stated = queue.queue.rate().map_or(GBIT, |rate| rate.bits());
+    let stated = queue.queue.rate().map_or(GBIT, sojourn_link::Rate::bits);
     let mut log = Log::default();
     let mut link = link(&queue, 1);
     for number in 0..3000 * leaves as u32 {
