@@ -119,8 +119,8 @@ def test_sqm_shapes_both_directions_in_one_section(queue: str) -> None:
     turned = {"bottleneck": "uplink.reverse", "links.uplink.reverse.queue": back, **line}
     down = options(scenario(queue).replace(turned).to_tc("wan", machine="home", form="sqm"))
     assert (up["upload"], up["download"]) == ("18000" if "18mbit" in queue else "19000", "95000")
-    assert (down["upload"], down["download"]) == ("19000", "95000")
-    assert up | {"upload": "19000"} == down
+    assert (down["upload"], down["download"]) == (up["upload"], "95000")
+    assert up == down
     if back == "cake":
         assert up["eqdisc_opts"].endswith(" nat")
         assert "overhead 18 noatm mpu 64" in up["eqdisc_opts"]
@@ -129,6 +129,57 @@ def test_sqm_shapes_both_directions_in_one_section(queue: str) -> None:
     else:
         assert (up["overhead"], up["tcMPU"], up["linklayer"]) == ("4", "64", "ethernet")
         assert {"etarget", "itarget"} <= set(up)
+
+
+def test_sqm_keeps_the_other_directions_own_words_of_the_same_discipline() -> None:
+    other = {"links.uplink.reverse.queue": "cake bandwidth 9mbit dual-dsthost"}
+    made = scenario("cake dual-srchost", **{"links.uplink.reverse.rate": "10mbit"}, **other)
+    found = options(made.to_tc("wan", form="sqm"))
+    assert found["download"] == "9000"
+    assert "dual-dsthost" in found["iqdisc_opts"]
+    assert "dual-srchost" in found["eqdisc_opts"]
+
+
+def test_sqm_sets_what_its_own_words_would_change() -> None:
+    assert "limit 127 " in options(scenario("sfq").to_tc(form="sqm"))["eqdisc_opts"]
+    assert "limit 90 " in options(scenario("sfq limit 90").to_tc(form="sqm"))["eqdisc_opts"]
+    assert options(scenario("cake nonat").to_tc(form="sqm"))["eqdisc_opts"].endswith(" nonat")
+    framing = {"links.uplink.overhead": 16, "links.uplink.cells": "ptm"}
+    found = options(scenario("cobalt", **framing).to_tc(form="sqm"))
+    assert found["upload"] == str(19_000 * 64 // 65)
+    assert "overhead 30" in found["eqdisc_opts"]
+    assert "ptm" not in found["eqdisc_opts"]
+    text = scenario("cake").to_tc("pppoe-wan-vdsl", machine="isp", form="sqm").text()
+    assert "ifb4oe-wan-vdsl" in text
+
+
+@pytest.mark.parametrize("form", ["tc", "sqm"])
+def test_a_shaper_has_no_overhead_below_zero(form: DeployFormat) -> None:
+    with pytest.raises(ScenarioError, match=r"below 0 .* use `cake`"):
+        scenario("fq_codel", **{"links.uplink.overhead": -4}).to_tc(form=form)
+    assert (
+        "overhead 10" in scenario("cake", **{"links.uplink.overhead": -4}).to_tc(form=form).text()
+    )
+
+
+def test_a_shaper_that_counts_no_cells_is_not_below_an_atm_line() -> None:
+    tree = "htb default 10; class 1:10 rate 19mbit ceil 19mbit{}; qdisc parent 1:10 fq_codel"
+    atm = {"links.uplink.overhead": 26, "links.uplink.cells": "atm"}
+    bare, framed = (
+        scenario(tree.format(words), **atm).to_tc(form="tc").text()
+        for words in ("", " overhead 26 linklayer atm")
+    )
+    assert bare.count("linklayer atm") == 1  # a shaper around it
+    assert bare.count(" htb ") > framed.count(" htb ")
+    cake = scenario("cake overhead 44", **atm).to_tc(form="tc").text()
+    assert "overhead 44 atm" in cake
+
+
+def test_selections_that_incoming_packets_lack_are_noted() -> None:
+    marked = "htb default 20; class 1:20 rate 9mbit; class 1:10 rate 1mbit; filter mark 5 to 1:10"
+    for queue, noted in ((marked, True), ("prio", True), ("fq_codel", False)):
+        notes = scenario(queue).to_tc("wan", machine="isp", form="tc").notes
+        assert any("no mark and no priority" in note for note in notes) == noted
 
 
 def test_sqm_keeps_a_direction_that_the_scenario_lacks() -> None:

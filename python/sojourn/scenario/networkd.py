@@ -156,6 +156,11 @@ def _drop_in(placed: Placement) -> Steps:
         ),
         tc.replaced(placed),
     ]
+    if placed.mpu and not placed.is_root:
+        notes.append(
+            f"networkd cannot set the smallest length on the line, {placed.mpu} bytes, for a "
+            "shaper: many short packets may exceed the line's rate. The format `tc` sets it."
+        )
     if any(line.startswith(_SINCE_253) for line in lines):
         notes.append(f"systemd supports {' and '.join(_SINCE_253)} since version 253.")
     if placed.is_cake and "nat" not in placed.router:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -25,6 +26,10 @@ if TYPE_CHECKING:
 SHARE_PERCENT = 95
 """Rate of the shaper in percent of the line rate, so that the queue forms in the shaper."""
 
+_FRAMED = re.compile(r'"overhead":\s*-?[1-9]|"layer":\s*"atm"')
+"""A shaper in JSON that accounts for overhead or cells."""
+FRAME = 1514
+"""Bytes of a full frame."""
 ETHERNET = 14
 """Length of the Ethernet header in bytes: the scenario's `overhead` excludes this header, CAKE's
 `overhead` includes it.
@@ -134,7 +139,7 @@ class Placement:
     @property
     def shapes_itself(self) -> bool:
         """Returns whether the queue itself limits the rate below the line's rate."""
-        rate = _core.queue_rate(decoding.queue_text(self.queue))
+        rate = _rate_on_line(decoding.queue_text(self.queue), self.overhead, self.cells)
         return self.is_cake or (rate is not None and rate < self.line)
 
     @property
@@ -229,7 +234,9 @@ def place(scenario: Described, interface: str | None, machine: str | None) -> Pl
                 f"would wait behind the shaper: the rate is {rate_text(rate)} here"
             )
         queue = _shaped(queue, rate, overhead, cells, ingress=ingress)
-    elif own is not None and own < line:
+    elif (
+        own is not None and (_rate_on_line(decoding.queue_text(queue), overhead, cells) or 0) < line
+    ):
         rate = own
     elif cells == "ptm":
         rate = rate * 64 // 65  # other shapers cannot account for PTM cells
@@ -252,6 +259,23 @@ def place(scenario: Described, interface: str | None, machine: str | None) -> Pl
         device_rate=device_rate,
         lowered=lowered,
     )
+
+
+def _rate_on_line(queue: str, overhead: int, cells: Cells) -> int | None:
+    """Returns the rate at which full frames of a queue with a rate of its own occupy the line.
+
+    A shaper that accounts for an overhead or cells itself states this rate; another one counts the
+    frames only. The result is `None` for a queue without a rate.
+    """
+    rate = _core.queue_rate(queue)
+    if rate is None or _FRAMED.search(queue):
+        return rate
+    length = FRAME + overhead
+    if cells == "atm":
+        length = 53 * -(-length // 48)
+    elif cells == "ptm":
+        length = -(-length * 65 // 64)
+    return rate * length // FRAME
 
 
 def least(overhead: int, cells: Cells) -> int:
@@ -295,4 +319,6 @@ def _shaped(cake: Cake, rate: int, overhead: int, cells: Cells, *, ingress: bool
     if (overhead or cells != NO_CELLS) and framing.overhead is None:
         mpu = framing.mpu or least(overhead, cells)
         framing = replace(framing, overhead=overhead + ETHERNET, cells=cells, mpu=mpu)
+    elif framing.cells == NO_CELLS:
+        framing = replace(framing, cells=cells)  # an overhead of its own does not replace cells
     return replace(cake, bandwidth=rate, ingress=cake.ingress or ingress, framing=framing)

@@ -513,7 +513,7 @@ class Scenario:
         return deploy(self, interface, machine, form, back)
 
     def _back(self) -> Scenario | None:
-        """Returns the scenario with the same queue on the other direction, which is the bottleneck.
+        """Returns the scenario whose bottleneck is the other direction, with the same discipline.
 
         The result is None if there is no such direction, or if the queue has a rate of its own.
         """
@@ -523,6 +523,9 @@ class Scenario:
         if way is None or len(self._subjects) > 1 or "rate" in queue.split():
             return None
         try:
+            other = self.replace({"bottleneck": way.name})
+            if other.queue.split()[0] == self.queue.split()[0]:
+                return other  # the same discipline with words of its own
             return self.replace({"bottleneck": way.name, source.dotted(way.queue_at): queue})
         except ScenarioError:
             return None

@@ -8,10 +8,14 @@ from __future__ import annotations
 
 import re
 
+from sojourn.plan.queue.sfq import Sfq
 from sojourn.scenario.errors import Problem, ScenarioError
 from sojourn.scenario.placement import ETHERNET, Placement, rate_text
 from sojourn.scenario.steps import Steps
+from sojourn.scenario.tc import shaper_framing
 
+SFQ_LIMIT = 127
+"""Packets in an SFQ whose limit is not given."""
 _CAKE_SHAPER = re.compile(r"^(bandwidth \S+|unlimited) ")
 
 
@@ -29,6 +33,8 @@ def steps(placed: Placement, back: Placement | None = None, *, translates: bool 
     if name == "red" and "ecn" not in placed.words.split():
         raise _refused("SQM always sets `ecn` for `red`: add `ecn` to the queue")
     cake = name == "cake"
+    if not cake:
+        shaper_framing(placed)
     options = {
         "enabled": "1",
         "interface": placed.interface,
@@ -84,7 +90,7 @@ def steps(placed: Placement, back: Placement | None = None, *, translates: bool 
         ),
     )
     # SQM's name of the `ifb` device that shapes incoming traffic
-    device = f"ifb4{placed.interface}"[:15] if placed.ingress else placed.interface
+    device = f"ifb4{placed.interface[-11:]}" if placed.ingress else placed.interface
     return Steps(commands, undo, notes, device)
 
 
@@ -98,8 +104,13 @@ def _of_way(placed: Placement, cake: bool, translates: bool) -> dict[str, str]:
         words = _CAKE_SHAPER.sub("", words)
         if (placed.overhead or placed.cells != "none") and not placed.shapes_itself:
             words += f" overhead {placed.overhead + ETHERNET}"
-            words += "" if placed.cells == "none" else f" {placed.cells}"
-        words += "" if "nat" in placed.router or not translates else " nat"
+            # The rate allows for PTM's cells (`placement.place`).
+            words += " atm" if placed.cells == "atm" else ""
+            words += f" mpu {placed.mpu}" if placed.mpu else ""
+        if "nat" not in placed.router:  # SQM sets `nat` for incoming traffic
+            words += " nat" if translates else " nonat"
+    elif isinstance(placed.queue, Sfq) and "limit" not in words.split():
+        words = f"limit {placed.queue.limit or SFQ_LIMIT} {words}"  # SQM sets 1001
     options = {
         "download" if placed.ingress else "upload": str(kbit),
         "iqdisc_opts" if placed.ingress else "eqdisc_opts": words,

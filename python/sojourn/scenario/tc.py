@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
+from sojourn.scenario.errors import Problem, ScenarioError
 from sojourn.scenario.installed import Installed
 from sojourn.scenario.placement import ADDRESS_OF, Placement, rate_text
 from sojourn.scenario.steps import Steps
@@ -10,6 +13,8 @@ LEAF = "1:10"
 """Class of the shaper that contains the queue."""
 QUEUE = "10:"
 """Handle of the queue in the class `LEAF`."""
+PRIORITIES = ("prio", "pfifo_fast", "skbprio", "ets")
+"""Disciplines that select by the priority of packets, which routing sets."""
 
 
 def steps(placed: Placement) -> Steps:
@@ -42,7 +47,7 @@ def steps(placed: Placement) -> Steps:
             *shaper_of(placed, shaped, leaf),
             *placed.commands(shaped, leaf, QUEUE),
         ]
-    notes = [replaced(placed), *nat(placed)]
+    notes = [replaced(placed), *nat(placed), *unmarked(placed, queue)]
     if placed.is_tree:
         # The filters of an existing tree of the same kind would otherwise remain.
         queue.insert(0, f"tc qdisc replace dev {shaped} root pfifo")
@@ -97,6 +102,19 @@ def replaced(placed: Placement) -> str:
     )
 
 
+def unmarked(placed: Placement, queue: Iterable[str]) -> list[str]:
+    """Returns a note on selections that see nothing in incoming traffic."""
+    marks = any(" fw " in line or " fwmark " in line for line in queue)
+    if not placed.ingress or not (marks or placed.name in PRIORITIES):
+        return []
+    return [
+        (
+            "Incoming packets reach this queue before the firewall and before routing, so they "
+            "have no mark and no priority yet. Select them by `dscp`, ports or addresses instead."
+        )
+    ]
+
+
 def nat(placed: Placement) -> list[str]:
     """Returns a note on address translation (NAT) for CAKE without the word `nat`."""
     if not placed.is_cake or "nat" in placed.router:
@@ -127,8 +145,16 @@ def shaper(
     ]
 
 
+def shaper_framing(placed: Placement) -> None:
+    """Raises `ScenarioError` if HTB cannot account for the link's overhead."""
+    if placed.overhead < 0:
+        text = f"`tc` accepts no overhead below 0 for a shaper, and the link has {placed.overhead}"
+        raise ScenarioError([Problem(f"{text}: use `cake`")])
+
+
 def shaper_of(placed: Placement, dev: str, leaf: str = LEAF) -> list[str]:
     """Returns the commands of a placement's shaper on a device, with the class `leaf`."""
+    shaper_framing(placed)
     return shaper(dev, placed.rate, placed.overhead, placed.cells, leaf, placed.mpu)
 
 

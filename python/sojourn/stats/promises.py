@@ -98,12 +98,9 @@ def promises(nodes: int) -> Iterator[tuple[Promise, str, str]]:
 def unavailable(nodes: int, replicas: int, count: int, up: float) -> float:
     """Returns the probability that fewer than `count` replicas of a record are up.
 
-    The coordinator is up; it is one of the replicas with probability `replicas` / `nodes`. Each
-    other node is up with probability `up`, independently.
+    Nodes are up independently with the probability `up`. At least one is, which the client takes as
+    coordinator: it takes another one if its coordinator is down.
     """
-
-    def too_few(n: int, wanted: int) -> float:
-        return sum(comb(n, i) * up**i * (1 - up) ** (n - i) for i in range(max(wanted, 0)))
-
-    inside = replicas / nodes
-    return (1 - inside) * too_few(replicas, count) + inside * too_few(replicas - 1, count - 1)
+    none = (1 - up) ** nodes
+    few = sum(comb(replicas, i) * up**i * (1 - up) ** (replicas - i) for i in range(count))
+    return (few - none) / (1 - none) if none < 1 else 1.0
