@@ -162,6 +162,13 @@ def test_a_shaper_has_no_overhead_below_zero(form: DeployFormat) -> None:
     )
 
 
+def test_a_shaper_of_ppp_adds_the_ethernet_header_that_its_packets_lack() -> None:
+    for interface, overhead in (("eth0", 16), ("pppoe-wan", 30)):
+        made = scenario("fq_codel", **{"links.uplink.overhead": 16})
+        assert f"overhead {overhead}" in made.to_tc(interface, form="tc").text()
+        assert options(made.to_tc(interface, form="sqm"))["overhead"] == str(overhead)
+
+
 def test_a_shaper_that_counts_no_cells_is_not_below_an_atm_line() -> None:
     tree = "htb default 10; class 1:10 rate 19mbit ceil 19mbit{}; qdisc parent 1:10 fq_codel"
     atm = {"links.uplink.overhead": 26, "links.uplink.cells": "atm"}

@@ -140,12 +140,12 @@ def _drop_in(placed: Placement) -> Steps:
             raise _refused(
                 "networkd cannot set ATM cells for a shaper: use `cake`, or the format `tc`"
             )
-        if placed.overhead < 0:
+        if placed.added < 0:
             raise _refused(
                 "networkd cannot set an overhead below zero for a shaper: use the format `tc`"
             )
-        if placed.overhead:
-            lines.append(f"OverheadBytes={placed.overhead}")
+        if placed.added:
+            lines.append(f"OverheadBytes={placed.added}")
         lines += ["", *_discipline(placed, parent="1:10", handle="10")]
     path = f"{FOLDER}/NETWORK.network.d/50-sojourn.conf"
     notes = [

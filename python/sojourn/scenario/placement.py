@@ -143,6 +143,14 @@ class Placement:
         return self.is_cake or (rate is not None and rate < self.line)
 
     @property
+    def added(self) -> int:
+        """Bytes that a shaper other than CAKE adds to a packet's length.
+
+        Packets of a PPP interface have no Ethernet header, which the link's overhead assumes.
+        """
+        return self.overhead + (ETHERNET if self.interface.startswith("ppp") else 0)
+
+    @property
     def mpu(self) -> int:
         """Smallest length of a packet on the line in bytes, overhead included; 0 if not known."""
         return least(self.overhead, self.cells)

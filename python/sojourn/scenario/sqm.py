@@ -48,10 +48,10 @@ def steps(placed: Placement, back: Placement | None = None, *, translates: bool 
     ways = [placed] if back is None else [placed, back]
     for way in ways:
         options |= _of_way(way, cake, translates)
-    if (placed.overhead or placed.cells == "atm") and not cake:
+    if (placed.added or placed.cells == "atm") and not cake:
         options |= {
             "linklayer": "atm" if placed.cells == "atm" else "ethernet",
-            "overhead": str(placed.overhead),
+            "overhead": str(placed.added),
             "linklayer_adaptation_mechanism": "htb_private",
         }
         if placed.mpu:

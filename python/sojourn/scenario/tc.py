@@ -147,15 +147,15 @@ def shaper(
 
 def shaper_framing(placed: Placement) -> None:
     """Raises `ScenarioError` if HTB cannot account for the link's overhead."""
-    if placed.overhead < 0:
-        text = f"`tc` accepts no overhead below 0 for a shaper, and the link has {placed.overhead}"
+    if placed.added < 0:
+        text = f"`tc` accepts no overhead below 0 for a shaper, and the link has {placed.added}"
         raise ScenarioError([Problem(f"{text}: use `cake`")])
 
 
 def shaper_of(placed: Placement, dev: str, leaf: str = LEAF) -> list[str]:
     """Returns the commands of a placement's shaper on a device, with the class `leaf`."""
     shaper_framing(placed)
-    return shaper(dev, placed.rate, placed.overhead, placed.cells, leaf, placed.mpu)
+    return shaper(dev, placed.rate, placed.added, placed.cells, leaf, placed.mpu)
 
 
 def burst_of(rate: int) -> int:
