@@ -433,7 +433,8 @@ def fit(
             for way, (d, own) in enumerate(zip(of.directions, columns, strict=True))
         }
     random = np.random.default_rng(seed)
-    found = _fitted(of, {d: quick[d].filled for d in quick}, known, random, runs)
+    least = {d: low for d, (low, _) in skewed.items()}
+    found = _fitted(of, {d: quick[d].filled for d in quick}, known, least, random, runs)
     seeds = [10_000_000 * seed + 100_000 * len(ROUNDS) + i for i in range(DRAWS)]
     again = simulate(of.sessions, found.draws, seeds, workers, tell)
     drawn, own = (
@@ -447,15 +448,18 @@ def _fitted(
     of: Measurement,
     filled: Mapping[Direction, bool],
     known: Mapping[Direction, Mapping[str, _Known]],
+    least: Mapping[Direction, float],
     random: np.random.Generator,
     runs: int,
 ) -> Fit:
-    """Returns the posterior of the last round."""
+    """Returns the posterior of the last round; rates are at least those carried, `least`."""
     ways: dict[Direction, Way] = {}
     names: list[npt.NDArray[np.str_]] = []
     rows: list[Floats] = []
     for direction, families in known.items():
         samples = {f: posterior(FAMILIES[f], one.regression) for f, one in families.items()}
+        for sample in samples.values():
+            sample[:, RATE] = np.maximum(sample[:, RATE], least.get(direction, -math.inf))
         chances = {f: one.chance for f, one in families.items()}
         counts = [round(SAMPLE * p) for p in chances.values()]
         parts = [random.permutation(s)[:n] for s, n in zip(samples.values(), counts, strict=True)]
