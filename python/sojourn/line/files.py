@@ -341,7 +341,7 @@ def _ping(name: str, text: str) -> Probes:
                 continue
             seq, rtt = int(match["seq"]), _decimal(match["ms"]) / 1e3
             # icmp_seq has 16 bits, and answers may be out of order: the number nearest to the last.
-            last = max(seq + 65536 * round((last - seq) / 65536), 0) if found else seq
+            last = seq + 65536 * round((last - seq) / 65536) if found else seq
             found[last] = (_decimal(match["t"]) - rtt, rtt)
             size = int(match["bytes"]) + 34
         elif "icmp_seq=" in line and "ttl=" in line:
