@@ -73,7 +73,7 @@ def test_losses_of_udp_are_those_that_the_server_counts_at_the_end(length: float
     line = Line({"up": 8e6}, {"up": "fifo"}, {"up": 300e3}, 0.03, 0.0)
     session = planned(seconds=10, streams=1, offered=16e6)
     [part] = session.parts
-    seen = measured(replace(session, parts=(replace(part, whole=length),)), line, 1).loads["up"]
+    seen = measured(replace(session, parts=(replace(part, lasts=length),)), line, 1).loads["up"]
     longer = replace(session, length=length, parts=(replace(part, end=length),))
     emptied = measuring(longer, line).replace({"duration": f"{session.lead + length + 1:g}s"})
     table = Simulator().simulate(emptied.plan, 1).table("flows")

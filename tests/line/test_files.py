@@ -160,7 +160,7 @@ def test_a_file_shows_the_bytes_of_a_full_frame(text: str, frame: int, payload: 
     [load], _ = read_text("up", json.dumps(data))
     assert (load.frame, load.payload) == (frame, payload)
     [session] = joined([load], []).sessions
-    assert session.course.loads["up"].whole == pytest.approx(frame / payload)
+    assert session.course.loads["up"].gross == pytest.approx(frame / payload)
 
 
 @pytest.mark.parametrize(

@@ -157,7 +157,7 @@ def _quick(of: Measurement, direction: Direction, least: float) -> _Quick:
     best = min(own, key=lambda s: len(s.directions))
     loads = [s.course.loads[direction] for s in own]
     rate = max(
-        x.whole * float(x.rate[int(s.length / 3) :].mean()) for s, x in zip(own, loads, strict=True)
+        x.gross * float(x.rate[int(s.length / 3) :].mean()) for s, x in zip(own, loads, strict=True)
     )
     course = best.course
     one_way = course.up if direction == "up" else course.down
@@ -392,7 +392,7 @@ def usual_runs(of: Measurement, quick: Mapping[Direction, _Quick]) -> int:
     if not any(one.shared for one in quick.values()):
         return RUNS
     packets = sum(
-        float(load.rate.sum()) * load.whole / (8 * FRAME)
+        float(load.rate.sum()) * load.gross / (8 * FRAME)
         for session in of.sessions
         for load in session.course.loads.values()
     )
@@ -515,8 +515,8 @@ def _variation(of: Measurement, direction: Direction) -> tuple[float, float] | N
     for session in of.sessions:
         if direction in session.directions and len(session.directions) == 1:
             late = session.course.loads[direction].rate[int(session.length / 3) :]
-            whole = session.course.loads[direction].whole
-            low, middle, high = whole * np.quantile(late, [0.1, 0.5, 0.9])
+            gross = session.course.loads[direction].gross
+            low, middle, high = gross * np.quantile(late, [0.1, 0.5, 0.9])
             counted = 1.05 * _block(session, direction)  # 80 % range of the counting noise
             varies = high - low > 0.25 * middle + counted
             return (float(low), float(high)) if varies else None

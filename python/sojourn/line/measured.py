@@ -97,7 +97,7 @@ class Loaded:
     """Payload in bit/s."""
     srtt: Floats
     lost: float
-    whole: float = FRAME / PAYLOAD
+    gross: float = FRAME / PAYLOAD
     """Bytes of frames for each byte of payload."""
 
 
@@ -126,7 +126,7 @@ class Part:
     """Bytes of a full frame."""
     payload: int = PAYLOAD
     """Bytes of data in a full frame."""
-    whole: float = 0.0
+    lasts: float = 0.0
     """Length of the whole load in s, which may go on after the session."""
 
 
@@ -299,5 +299,5 @@ def _loaded(loads: Sequence[Load], begin: float, seconds: int) -> Loaded:
     known = np.isfinite(losses)
     lost = float(np.average(losses[known], weights=weights[known])) if known.any() else np.nan
     means = np.nanmean(srtt, axis=0) if np.isfinite(srtt).any() else none()
-    whole = np.average([one.frame / one.payload for one in loads], weights=weights)
-    return Loaded(rate, means, lost, float(whole))
+    gross = np.average([one.frame / one.payload for one in loads], weights=weights)
+    return Loaded(rate, means, lost, float(gross))

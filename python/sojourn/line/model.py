@@ -296,7 +296,7 @@ def course_of(session: Session, record: Record, seed: int) -> Course:
                 # iperf3's server counts, for the whole test and until the queue is empty.
                 span, offered = parts[0].end - parts[0].begin, parts[0].offered or 0.0
                 late = sent - again - sum(float(flows["received"][i]) for i in own)
-                again += late * (1 - span / max(span, parts[0].whole))
+                again += late * (1 - span / max(span, parts[0].lasts))
                 curve = np.full(curve.size, offered * (1 - again / max(sent, 1.0)))
         streams = sum(p.streams for p in parts)
         block = 0 if udp else 8 * BLOCK
@@ -305,8 +305,8 @@ def course_of(session: Session, record: Record, seed: int) -> Course:
         if session.step:  # a second of flent has a part of the one before
             part = noise.uniform(0, min(session.step, 1.0))
             curve = (1 - part) * curve + part * np.concatenate([curve[:1], curve[:-1]])
-        whole = session.course.loads[direction].whole
-        loads[direction] = Loaded(curve, srtt, again / max(sent, 1.0), whole)
+        gross = session.course.loads[direction].gross
+        loads[direction] = Loaded(curve, srtt, again / max(sent, 1.0), gross)
     if not session.interval:
         return Course(none(), none(), none(), none(), loads)
     near, far, far_back, near_back = (_packets(one) for one in record.captures)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -13,6 +12,8 @@ from sojourn.own.sources import is_own
 from sojourn.plan import decoding
 from sojourn.plan.queries import bottlenecks, rates_of
 from sojourn.plan.queue.cake import Cake
+from sojourn.plan.queue.htb import Htb, HtbClass
+from sojourn.plan.queue.tbf import Tbf
 from sojourn.scenario.described import Described
 from sojourn.scenario.errors import Problem, ScenarioError
 from sojourn.scenario.topology import NO_CELLS
@@ -26,8 +27,6 @@ if TYPE_CHECKING:
 SHARE_PERCENT = 95
 """Rate of the shaper in percent of the line rate, so that the queue forms in the shaper."""
 
-_FRAMED = re.compile(r'"overhead":\s*-?[1-9]|"layer":\s*"atm"')
-"""A shaper in JSON that accounts for overhead or cells."""
 FRAME = 1514
 """Bytes of a full frame."""
 ETHERNET = 14
@@ -139,7 +138,7 @@ class Placement:
     @property
     def shapes_itself(self) -> bool:
         """Returns whether the queue itself limits the rate below the line's rate."""
-        rate = _rate_on_line(decoding.queue_text(self.queue), self.overhead, self.cells)
+        rate = _rate_on_line(self.queue, self.overhead, self.cells)
         return self.is_cake or (rate is not None and rate < self.line)
 
     @property
@@ -242,9 +241,7 @@ def place(scenario: Described, interface: str | None, machine: str | None) -> Pl
                 f"would wait behind the shaper: the rate is {rate_text(rate)} here"
             )
         queue = _shaped(queue, rate, overhead, cells, ingress=ingress)
-    elif (
-        own is not None and (_rate_on_line(decoding.queue_text(queue), overhead, cells) or 0) < line
-    ):
+    elif own is not None and (_rate_on_line(queue, overhead, cells) or 0) < line:
         rate = own
     elif cells == "ptm":
         rate = rate * 64 // 65  # other shapers cannot account for PTM cells
@@ -269,14 +266,16 @@ def place(scenario: Described, interface: str | None, machine: str | None) -> Pl
     )
 
 
-def _rate_on_line(queue: str, overhead: int, cells: Cells) -> int | None:
+def _rate_on_line(queue: Queue, overhead: int, cells: Cells) -> int | None:
     """Returns the rate at which full frames of a queue with a rate of its own occupy the line.
 
     A shaper that accounts for an overhead or cells itself states this rate; another one counts the
     frames only. The result is `None` for a queue without a rate.
     """
-    rate = _core.queue_rate(queue)
-    if rate is None or _FRAMED.search(queue):
+    rate = _core.queue_rate(decoding.queue_text(queue))
+    shapers = queue.tree.classes if isinstance(queue, Htb) else [queue]
+    counted = (one for one in shapers if isinstance(one, HtbClass | Tbf))
+    if rate is None or any(one.overhead or one.layer == "atm" for one in counted):
         return rate
     length = FRAME + overhead
     if cells == "atm":

@@ -106,9 +106,14 @@ def usual_condition(plan: Plan) -> str:
     choice that fails more requests would look faster.
     """
     store = store_in(plan)
+    udp = all(group.transport.TAG == "udp" for group in plan.groups) and bool(plan.groups)
+    return condition_of(None if store is None else store.name, udp=udp)
+
+
+def condition_of(store: str | None, *, udp: bool) -> str:
+    """Returns the usual conditions with a store of this name, and with UDP alone."""
     if store is not None:
-        return f"{store.name}.acknowledged >= 99% of best"
-    udp = plan.groups and all(group.transport.TAG == "udp" for group in plan.groups)
+        return f"{store}.acknowledged >= 99% of best"
     return UDP_SUBJECT_TO if udp else SUBJECT_TO
 
 

@@ -69,6 +69,14 @@ class Gap:
         )
 
 
+def unended(ended: Values, counted: Values) -> int:
+    """Returns the number of runs whose times are over 1 % longer by transfers that had not ended.
+
+    `ended` has the times of the others, NaN without any, and `counted` those of all transfers.
+    """
+    return int((counted > 1.01 * np.nan_to_num(ended)).sum())
+
+
 def gaps(
     pairs: Sequence[tuple[Values, Values]],
     smallest: Callable[[float], float],

@@ -17,6 +17,7 @@ from sojourn.arguments import checked
 from sojourn.metrics import Direction, Interest, direction, nearest, spelled, unit, view, views
 from sojourn.scenario.errors import ScenarioError
 from sojourn.scenario.findings import Finding
+from sojourn.stats.practical import unended
 from sojourn.study.causes import Cause, Plans, causes_of
 from sojourn.study.cells import Level
 from sojourn.study.constraints import Check, check
@@ -284,7 +285,7 @@ class Compared:
         if f"{self.by}{ALL}" not in self.table.columns:
             return ""
         ended = self._placed.of(self.by, ended=True)[choice]
-        longer = int((self.values(self.by)[choice] > 1.01 * np.nan_to_num(ended)).sum())
+        longer = unended(ended, self.values(self.by)[choice])
         if not longer:
             return ""
         return f"{longer} of {ended.size} runs {UNENDED}, so {self.by} is at least this"

@@ -18,14 +18,16 @@ import pandas as pd
 
 from sojourn.metrics import Interest, direction, find, nearest
 from sojourn.scenario.condition import Condition
+from sojourn.scenario.question import condition_of
 from sojourn.stats import Gap, Interval, by_seed, gaps
 from sojourn.stats.cells import aligned
+from sojourn.stats.practical import unended
 from sojourn.study.answer import interest_text, words
 from sojourn.study.cells import Level
 from sojourn.study.constraints import Check, check
 from sojourn.study.errors import StudyError
 from sojourn.study.metrics import store_of
-from sojourn.study.question import SUBJECT_TO, UDP_SUBJECT_TO, Asked, conditions, interest
+from sojourn.study.question import Asked, conditions, interest
 from sojourn.study.ranking import verdict
 from sojourn.study.table import ALL, UNENDED, Group, Table, of_all
 
@@ -321,8 +323,7 @@ class _Cell:
         for level in levels:
             if (ages := self._ages(column, level)) is not None:
                 ended, counted = ages.to_numpy(dtype=float).T
-                longer = int((counted > 1.01 * np.nan_to_num(ended)).sum())
-                if longer:
+                if longer := unended(ended, counted):
                     found.append(f"{longer} of {len(ages)} runs of {level} {UNENDED}")
         return found
 
@@ -371,9 +372,7 @@ def _conditions(
     text = question.get("subject_to")
     store = store_of(column, table.metrics)
     udp = table.measured("udp_goodput") and not any(table.column("goodput"))
-    usual = UDP_SUBJECT_TO if udp else SUBJECT_TO
-    if store is not None:
-        usual = f"{store}.acknowledged >= 99% of best"
+    usual = condition_of(store, udp=udp)
     chosen = factor.rpartition(".")[2] in _CHOSEN or factor.startswith("store.")
     levels = {"best", *map(str, table.levels(factor))}
     kept: list[Condition] = []

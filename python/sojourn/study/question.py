@@ -16,7 +16,7 @@ from sojourn.scenario.errors import QuestionError
 from sojourn.study.errors import StudyError
 from sojourn.study.table import ALL, BACKLOG
 
-BY, SUBJECT_TO, UDP_SUBJECT_TO = rules.BY, rules.SUBJECT_TO, rules.UDP_SUBJECT_TO
+BY, SUBJECT_TO = rules.BY, rules.SUBJECT_TO
 BY_OTHERWISE = BACKLOG
 """Default metric if an engine does not measure the metric that `usual` returns."""
 
